@@ -1,10 +1,11 @@
-"""Bits through designs, and rows through stages, beside plain NumPy twins."""
+"""Bits through designs, and rows through stages: as NumPy says, and as uncompiled."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from support.kernels import frozen
+from support.plain import plain
 
 from emsco._kernels import counts
 
@@ -95,9 +96,9 @@ class TestCountExits:
                     chains[d, :n],
                     weights.repeat(64)[of_class],
                 )
-                plain = plain_exits(*parts, [some[of_class] for some in blocked])
-                wanted[:, c] += plain.sum(axis=1)
-                wanted[:, 3 : 3 + n] += plain
+                of_stages = plain_exits(*parts, [some[of_class] for some in blocked])
+                wanted[:, c] += of_stages.sum(axis=1)
+                wanted[:, 3 : 3 + n] += of_stages
             assert [exits[d].tolist(), correct_exits[d].tolist()] == wanted.tolist()
 
 
@@ -149,3 +150,107 @@ def test_decisions_about_a_row_add_up():
     counts.add_shares(given, stage, truth, rows, share, paid, N_CLASSES, sums)
     for line, values in zip(sums, (given < N_CLASSES, given == truth, paid[stage]), strict=True):
         assert line == pytest.approx(np.bincount(rows, share * values, 40), rel=1e-5)
+
+
+def compare_with_plain(kernel, inputs, *outputs):
+    """Run a kernel compiled and uncompiled, and return what it leaves in its outputs."""
+    twins = [output.copy() for output in outputs]
+    getattr(counts, kernel)(*frozen(*inputs), *outputs)
+    getattr(plain("counts"), kernel)(*inputs, *twins)
+    for output, twin in zip(outputs, twins, strict=True):
+        assert output.tobytes() == twin.tobytes()
+    return outputs
+
+
+def random_words(rng, *shape):
+    words = rng.integers(0, 2**64, size=(2, *shape), dtype=np.uint64)
+    return words[0] & words[1]
+
+
+class TestCompiledKernelsCountAsUncompiled:
+    @pytest.mark.parametrize("n_words", [1, 3])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("by_class", [False, True])
+    def test_exits(self, n_words, weighted, by_class):
+        rng = np.random.default_rng(n_words)
+        accepted, missing = random_words(rng, 8, n_words), random_words(rng, 4, n_words)
+        weights = rng.integers(1, 9, size=n_words * weighted)
+        designs = rng.integers(-1, 3, size=(20, 4)).astype(np.int16)
+        chains, n_stages = rng.integers(0, 8, size=(20, 3)), rng.integers(0, 4, size=20)
+        ends = np.array([0, 1, n_words]) if by_class else NO_CLASSES
+        rows = accepted, accepted & random_words(rng, 8, n_words), weights, missing
+        exits = np.zeros((2, 20, 5), dtype=np.int64)
+        scratch = np.zeros((2, n_words), dtype=np.uint64)
+        compare_with_plain(
+            "count_exits", (*rows, designs, chains, n_stages, ends), *exits, *scratch
+        )
+        assert exits[0].any()
+
+    def test_prices(self):
+        rng = np.random.default_rng(6)
+        accepted, missing = random_words(rng, 8, 2), random_words(rng, 4, 2)
+        prices, priced = rng.integers(0, 99, size=(2, 128)), np.array([1, 3])
+        designs = rng.integers(-1, 3, size=(20, 4)).astype(np.int16)
+        chains = rng.integers(0, 8, size=(20, 3))
+        inputs = accepted, missing, prices, priced, designs, chains
+        spent, scratch = np.zeros(20, dtype=np.int64), np.zeros(2, dtype=np.uint64)
+        compare_with_plain("add_prices", inputs, spent, scratch)
+        # Where the first stage buys both features, and a later one none, every row pays both.
+        at_once = (designs[:, priced] == 0).all(axis=1)
+        assert at_once.any()
+        assert (spent[at_once] == prices.sum()).all()
+
+    def test_codes_and_pairs_of_them(self):
+        given, stage, confidence = follow(*random_answers(7))
+        truth = np.random.default_rng(7).integers(0, N_CLASSES, 200)
+        tables = np.zeros(200, dtype=np.uint8), np.zeros((9, N_CLASSES), dtype=np.int64)
+        codes, of_codes, _ = compare_with_plain(
+            "code_rows", (truth, given, stage, confidence), *tables, np.zeros(3)
+        )
+        kinds = np.select([given == N_CLASSES, given == truth], [0, 1], 2)
+        assert codes.tolist() == (3 * stage + kinds).tolist()
+        assert of_codes.sum(axis=0).tolist() == np.bincount(truth).tolist()
+        pairs = np.zeros((9, 9, N_CLASSES), dtype=np.int64)
+        compare_with_plain("count_pairs", (codes, codes[::-1].copy(), truth), pairs)
+        assert pairs.sum(axis=1).tolist() == of_codes.tolist()
+
+    def test_decisions_about_rows(self):
+        winner, sure, least, missing = random_answers(8)
+        given = np.full(200, N_CLASSES, dtype=np.uint8)
+        to = np.zeros(200, dtype=np.int64), np.zeros(200, dtype=np.float32)
+        stage = (1, winner[0], sure[0], least[0], missing[0])
+        frozen(*stage[1:])
+        twins = given.copy(), *(one.copy() for one in to)
+        counts.follow_stage(*stage, given, *to)
+        plain("counts").follow_stage(*stage, *twins)
+        rng = np.random.default_rng(8)
+        decisions = given, to[0], *rng.integers(0, N_CLASSES, size=(2, 200))
+        # In eighths, so that sums are exact: uncompiled, they are in double precision.
+        eighths = rng.integers(1, 9, size=(2, 200)) / 8
+        shares = eighths[0].astype(np.float32), eighths[1, :3], N_CLASSES
+        sums = np.zeros((2, 3, N_CLASSES), dtype=np.float32)
+        counts.add_shares(*decisions, *shares, sums[0])
+        plain("counts").add_shares(*decisions, *shares, sums[1])
+        for one, twin in zip((given, *to, sums[0]), (*twins, sums[1]), strict=True):
+            assert one.tobytes() == twin.tobytes()
+
+    @pytest.mark.parametrize("max_subsets", [1, 2, 3])
+    def test_designs_by_what_they_accept(self, max_subsets):
+        rng, n_rows, n_features = np.random.default_rng(9), 20, 3
+        full = 2**n_features - 1
+        accepts = random_words(rng, full + 1, 1) & np.uint64(2**n_rows - 1)
+        errs, cost = accepts & random_words(rng, full + 1, 1), rng.integers(1, 99, size=full + 1)
+        cost[0] = 0
+        rows = np.zeros((max_subsets + 1, 1), dtype=np.uint64)
+        n_in = np.zeros((max_subsets + 1, 4), dtype=np.int64)
+        rows[0], n_in[0, 0] = 2**n_rows - 1, n_rows
+        chain = np.zeros((2, max_subsets + 1), dtype=np.int64)
+        tables = np.zeros((3, n_rows + 1, n_rows + 1), dtype=np.int64)
+        inputs = accepts, errs, cost, np.arange(1, full)
+        twins = rows.copy(), n_in.copy(), chain.copy(), *tables.copy()
+        counts.tally_designs(*frozen(*inputs), max_subsets, rows, n_in, chain, *tables)
+        plain("counts").tally_designs(*inputs, max_subsets, *twins)
+        for one, twin in zip(tables, twins[3:], strict=True):
+            assert one.tolist() == twin.tolist()
+        # Chains of three features: one subset of six, or two or three nested ones.
+        assert tables[0].sum() == {1: 6, 2: 12, 3: 12}[max_subsets]

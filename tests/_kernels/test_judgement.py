@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernels import SIZES, frozen, random_batch, random_rows, sigmoid
+from support.plain import plain
 
 from emsco._kernels import judgement
+from emsco.models import batches
 from emsco.models.batches import Models
 
 
@@ -38,6 +40,7 @@ def judge(models, rows, labels, slots, thresholds, n_slots=None, valid=None):
     correct = accepted.copy()
     valid = np.full(n_words, 2**64 - 1, dtype=np.uint64) if valid is None else valid
     coefs = models.coefs if models.coefs.ndim == 3 else models.coefs[:, None]
+    rows = np.ascontiguousarray(rows)
     inputs = frozen(rows, labels, models.columns, models.sizes, coefs, slots, thresholds, valid)
     scratch = np.full((models.n_outputs + 2, 64), np.nan), np.full(64, -7)
     judgement.judge_rows(*inputs, accepted, correct, *scratch)
@@ -142,7 +145,7 @@ class TestJudgeRowsOfManyClasses:
 def decide(X, mean, inverse, models, min_confidence):
     stage, winner = np.full((2, len(X)), -1)
     confidence = np.full(len(X), np.nan)
-    thresholds = np.broadcast_to(min_confidence, (len(models.sizes), 2)).copy()
+    thresholds = np.full((len(models.sizes), 2), min_confidence, dtype=np.float64)
     inputs = frozen(X, mean, inverse, models.columns, models.sizes, models.coefs, thresholds)
     judgement.decide_rows(*inputs, 0, len(models.sizes), stage, winner, confidence)
     return stage, winner, confidence
@@ -323,3 +326,36 @@ class TestProbabilities:
         np.testing.assert_allclose(
             probabilities, (shares / shares.sum(axis=0)).T, rtol=1e-12, atol=1e-15
         )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kernels_give_the_same_bits_compiled_and_not(n_classes, monkeypatch):
+    X, mean, inverse, models = cascade_of_classes(n_classes)
+    X, rows = X[:150], np.vstack([np.ones(150), ((X[:150] - mean) * inverse).T])
+    rng = np.random.default_rng(3)
+    labels, thresholds = rng.integers(0, n_classes, 150), rng.uniform(0.4, 0.9, (3, n_classes))
+
+    def everything():
+        decisions = models.decide(X, mean, inverse, thresholds, 0, 3)
+        words = judge(models, rows, labels.astype(np.uint8), np.arange(3), thresholds[0])
+        return *decisions, models.probabilities(X, mean, inverse, 2), *words
+
+    compiled, twins = everything(), plain("judgement")
+    monkeypatch.setattr(judgement, "judge_rows", twins.judge_rows)
+    for name in ("decide_rows", "decide_rows_many", "probabilities_of"):
+        monkeypatch.setattr(batches, name, getattr(twins, name))
+    for one, other in zip(compiled, everything(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_margins_are_guessed_alike_compiled_and_not():
+    rng = np.random.default_rng(6)
+    margins, place = rng.normal(size=(20, 7)).astype(np.float32), np.full(2**5, -1)
+    place[rng.permutation(2**5)[:20]] = np.arange(20)
+    guesses = []
+    for kernels in (judgement, plain("judgement")):
+        guessed, squares = np.zeros((2**5, 7), dtype=np.float32), np.zeros(2**5, dtype=np.int64)
+        kernels.guess_margins(*frozen(margins, place, np.arange(2**5)), 5, 3, guessed, squares)
+        guesses.append((guessed.tobytes(), squares.tolist()))
+    assert guesses[0] == guesses[1]
+    assert {*guesses[0][1]} > {1, 3}

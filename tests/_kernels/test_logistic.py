@@ -118,7 +118,7 @@ class TestAddTerms:
         assert together.hessian.tobytes() == alone.hessian.tobytes()
 
     @pytest.mark.parametrize(
-        ("fine", "error", "relative"), [(True, 2e-13, 3e-13), (False, 3e-7, 1e-5)]
+        ("fine", "error", "relative"), [(True, 2e-13, 4e-13), (False, 3e-7, 1e-5)]
     )
     def test_a_probability_is_accurate_down_to_the_smallest(self, fine, error, relative):
         """One row of target 0 and intercept z adds σ(z): the exponential, seen from outside."""
@@ -164,8 +164,8 @@ def add_terms_many(batch, rows, labels, live=None, weights=None):
     models = frozen(batch.models.columns, batch.models.sizes, batch.models.coefs)
     block = np.zeros((-(-width // 4) * 4,) * 2)
     logistic.add_terms_many(
-        double,
-        single,
+        *double,
+        *single,
         *models,
         *frozen(batch.fine, batch.curved, live),
         batch.gradient,
@@ -182,7 +182,7 @@ def turned(batch, m, n):
     """Hessian of model m in its n parameters, whole, from the sums by pairs of classes."""
     hessian, mixing = batch.hessian[m].copy(), mixing_of_pairs(batch.n_classes)
     scratch = np.full((2, len(mixing)), np.nan)
-    logistic.turn_hessian(hessian, n, batch.n_directions, *frozen(mixing), *scratch)
+    logistic.turn_hessian(hessian, n, batch.n_directions, *frozen(mixing), scratch)
     lower = np.tril(hessian[:n, :n])
     return lower + np.tril(lower, -1).T
 
@@ -412,9 +412,9 @@ def test_running_sums_turn_hessians_as_shares_of_pairs_do(n_classes):
     mixing = mixing_of_pairs(n_classes)
     sums = np.tril(rng.random((n_columns * n, n_columns * n)))
     one, other = sums.copy(), sums.copy()
-    logistic.turn_hessian(one, len(one), n, mixing, *np.full((2, len(mixing)), np.nan))
+    logistic.turn_hessian(one, len(one), n, mixing, np.full((2, len(mixing)), np.nan))
     scratch = np.full((2, n_classes**2), np.nan)
-    logistic.turn_hessian(other, len(other), n, np.zeros((0, 0)), *scratch)
+    logistic.turn_hessian(other, len(other), n, np.zeros((0, 0)), scratch)
     assert np.allclose(np.tril(one), np.tril(other), rtol=0, atol=1e-12 * n_classes)
 
 

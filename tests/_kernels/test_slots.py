@@ -1,138 +1,18 @@
-"""Slot tables: places given out, reused, and taken back."""
+"""Hashes of rows and slots by them, beside dictionaries and plain integers."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from copy import copy
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.kernels import frozen
+from support.plain import plain
 
-from emsco._kernels.slots import Slots, claim_slots, find_slots, hash_rows
-
-
-def words(keys):
-    """One row of two words for each letter or number."""
-    numbers = [ord(key) if isinstance(key, str) else key for key in keys]
-    return np.array([[number, number % 3] for number in numbers], dtype=np.uint64).reshape(-1, 2)
+from emsco._kernels import slots as compiled
 
 
-class Table:
-    """A slot table that is asked by letters, and answers with them."""
-
-    def __init__(self, capacity):
-        self.table = Slots(capacity, n_words=2)
-        self.slots = {}
-
-    def claim(self, keys, fails=False):
-        """Keys that are new, in order; `slots` remembers where every key was put last."""
-        with suppress(ZeroDivisionError), self.table.claim(words(keys)) as claim:
-            self.slots.update(zip(keys, claim.slots.tolist(), strict=True))
-            by_slot = {self.slots[key]: key for key in keys}
-            new = [by_slot[slot] for slot in claim.new_slots.tolist()]
-            assert claim.new_keys.tolist() == words(new).tolist()
-            if fails:
-                raise ZeroDivisionError
-        return new
-
-    def is_new(self, key):
-        """Whether a key has no slot now; asks a copy, so that nothing is used by it."""
-        probe = copy(self.table)
-        for name, value in vars(self.table).items():
-            setattr(probe, name, value.copy() if isinstance(value, np.ndarray) else value)
-        with probe.claim(words([key])) as claim:
-            return claim.new_slots.size == 1
-
-
-def test_the_least_recently_used_key_makes_room():
-    table = Table(capacity=3)
-    for keys in ("a", "bc", "a", "c"):
-        table.claim(keys)
-    assert table.claim("d") == ["d"]
-    assert table.slots["d"] == table.slots["b"]
-    assert table.claim("ac") == []
-    assert table.claim("b") == ["b"]
-
-
-def test_keys_of_the_same_claim_never_make_room_for_each_other():
-    table = Table(capacity=3)
-    for key in "abc":
-        table.claim(key)  # "a" is the oldest, yet claimed again below
-    assert table.claim("xya") == ["x", "y"]
-    assert sorted(table.slots[key] for key in "xya") == [0, 1, 2]
-
-
-def test_new_keys_of_a_claim_that_fails_are_forgotten_and_the_others_kept():
-    table = Table(capacity=4)
-    table.claim("ab")
-    before = dict(table.slots)
-    assert table.claim("bcd", fails=True) == ["c", "d"]
-    assert len(table.table) == 2
-    assert table.claim("abc") == ["c"]
-    assert [table.slots[key] for key in "ab"] == [before[key] for key in "ab"]
-    assert sorted(table.slots[key] for key in "abc") == [0, 1, 2]
-
-
-def test_a_claim_that_failed_leaves_its_slots_to_others_before_any_key_is_dropped():
-    table = Table(capacity=3)
-    table.claim("a")
-    table.claim("bc", fails=True)
-    assert table.claim("de") == ["d", "e"]
-    assert table.claim("a") == []
-    assert table.table.n_used == len(table.table) == 3
-
-
-def test_keys_of_a_claim_that_failed_are_not_found():
-    table = Table(capacity=4)
-    table.claim("a")
-    table.claim("bc", fails=True)
-    assert table.table.find(words("abc")).tolist() == [table.slots["a"], -1, -1]
-
-
-def test_keys_are_found_in_any_layout_and_none_in_an_empty_table():
-    table, keys = Table(capacity=4), np.asfortranarray(words("abcd"))
-    assert table.table.find(keys).tolist() == [-1] * 4
-    assert table.table.find(words("")).tolist() == []
-    table.claim("abcd")
-    assert table.table.find(keys[::2]).tolist() == [table.slots["a"], table.slots["c"]]
-
-
-@pytest.mark.parametrize("capacity", [2**62, 5000])
-def test_thousands_of_keys_keep_their_slots_while_the_table_grows(capacity):
-    table, keys = Table(capacity), list(range(5000))
-    for start in range(0, 5000, 700):
-        table.claim(keys[start : start + 700])
-    assert sorted(table.slots.values()) == keys
-    before = dict(table.slots)
-    assert table.claim(keys[::-1]) == []
-    assert table.slots == before
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(
-    st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 12), max_size=5)), max_size=30),
-    st.integers(5, 8),
-)
-def test_only_the_least_recently_used_are_dropped_and_no_two_keys_share_a_slot(calls, capacity):
-    table, last_use = Table(capacity), {}  # of the keys that are in the table
-    for number, (fails, keys) in enumerate(calls):
-        before = dict(table.slots)
-        new = [key for key in sorted(keys) if key not in last_use]
-        others = sorted((use, key) for key, use in last_use.items() if key not in keys)
-        assert table.claim(sorted(keys), fails) == new
-        assert all(table.slots[key] == before[key] for key in keys & last_use.keys())
-        n_dropped = max(0, len(last_use) + len(new) - capacity)
-        taken = {table.slots[key] for key in new}
-        oldest = max((use for use, _ in others[:n_dropped]), default=-1)
-        assert all(use <= oldest for use, key in others if before[key] in taken)
-        last_use |= dict.fromkeys(keys, number)
-        held = {key for key in last_use if not table.is_new(key)}
-        assert len(held) == len(last_use) - n_dropped - fails * len(new) == len(table.table)
-        last_use = {key: last_use[key] for key in held}
-        assert len({table.slots[key] for key in held}) == len(held)
+@pytest.fixture(params=[compiled, plain("slots")], ids=["compiled", "plain"])
+def kernels(request):
+    return request.param
 
 
 def random_keys(n_keys, n_words, seed=6):
@@ -146,48 +26,48 @@ def random_keys(n_keys, n_words, seed=6):
 class TestHashing:
     @pytest.mark.parametrize("n_words", [1, 2, 5])
     @pytest.mark.parametrize("n_index", [128, 1024])
-    def test_slots_are_those_of_a_dictionary(self, n_words, n_index):
+    def test_slots_are_those_of_a_dictionary(self, kernels, n_words, n_index):
         wanted, places = random_keys(60, n_words), np.random.default_rng(7).permutation(120)
         known = {}
         for key in map(tuple, wanted.tolist()):
             known.setdefault(key, places[len(known)])
         index, keys = np.full(n_index, -1), np.zeros((120, n_words), dtype=np.uint64)
         slots, new = np.full((2, 120), -7)
-        n_new = claim_slots(index, keys, *frozen(wanted, places), slots, new)
+        n_new = kernels.claim_slots(index, keys, *frozen(wanted, places), slots, new)
         assert n_new == len(known) < 120
         assert slots.tolist() == [known[tuple(key)] for key in wanted.tolist()]
         assert [tuple(key) for key in wanted[new[:n_new]].tolist()] == list(known)
 
-    def test_a_claimed_key_is_found_and_another_is_not(self):
+    def test_a_claimed_key_is_found_and_another_is_not(self, kernels):
         wanted, strangers = random_keys(60, 3), random_keys(60, 3, seed=8)
         index, keys = np.full(256, -1), np.zeros((120, 3), dtype=np.uint64)
         slots, new, known = np.full((3, 120), -7)
-        claim_slots(index, keys, *frozen(wanted, np.arange(120)), slots, new)
-        find_slots(*frozen(index, keys, wanted), known)
+        kernels.claim_slots(index, keys, *frozen(wanted, np.arange(120)), slots, new)
+        kernels.find_slots(*frozen(index, keys, wanted), known)
         assert known.tolist() == slots.tolist()
-        find_slots(*frozen(index, keys, strangers), known)
+        kernels.find_slots(*frozen(index, keys, strangers), known)
         assert known.tolist() == [-1] * 120
 
-    def test_too_few_places_are_told_and_never_passed(self):
+    def test_too_few_places_are_told_and_never_passed(self, kernels):
         index, keys = np.full(256, -1), np.zeros((3, 1), dtype=np.uint64)
         slots, new = np.full((2, 4), -7)
         wanted = np.arange(4, dtype=np.uint64)[:, None]
-        assert claim_slots(index, keys, *frozen(wanted, np.arange(3)), slots, new) == -1
+        assert kernels.claim_slots(index, keys, *frozen(wanted, np.arange(3)), slots, new) == -1
 
-    def test_a_table_that_is_filled_again_knows_the_slots_that_were_entered(self):
+    def test_a_table_that_is_filled_again_knows_the_slots_that_were_entered(self, kernels):
         keys = np.unique(random_keys(60, 2), axis=0)
         index, read = np.full(256, -1), np.full(len(keys), -7)
         kept = np.flatnonzero(np.arange(len(keys)) % 3)
         slots, new = np.full((2, len(kept)), -7)
-        assert claim_slots(index, keys, *frozen(keys[kept], kept), slots, new) == len(kept)
-        find_slots(*frozen(index, keys, keys.copy()), read)
+        assert kernels.claim_slots(index, keys, *frozen(keys[kept], kept), slots, new) == len(kept)
+        kernels.find_slots(*frozen(index, keys, keys.copy()), read)
         assert read.tolist() == [i if i % 3 else -1 for i in range(len(keys))]
 
 
-def test_hashes_of_rows_are_those_of_plain_integers():
+def test_hashes_of_rows_are_those_of_plain_integers(kernels):
     words = np.random.default_rng(0).integers(0, 2**32, (50, 3), dtype=np.uint32)
     hashes = np.full(50, 7, dtype=np.uint64)
-    hash_rows(*frozen(words), hashes)
+    kernels.hash_rows(*frozen(words), hashes)
 
     def mixed(row):
         h = 7

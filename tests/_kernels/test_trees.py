@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.tree_makers import (
-    plain_logits,
-    random_rows,
-    random_subsets,
-    random_trees,
-)
+from support.plain import plain
+from support.tree_makers import plain_logits, random_rows, random_subsets, random_trees
 
-from emsco._kernels.bits import lowest_bit
 from emsco._kernels.trees import BLOCK, MOST_LEAVES, code_rows, trace_trees
-
-
-@pytest.mark.parametrize("word", [1, 2, 12, 0x80000000, 0xFFFFFFFF, 0])
-def test_the_lowest_bit_is_counted_from_0(word):
-    zeros = f"{word:032b}"[::-1]
-    assert lowest_bit(word) == (zeros.index("1") if word else 32)
+from emsco.models.boosting import trees as callers
 
 
 def test_nodes_in_any_order_are_put_in_pre_order():
@@ -66,3 +56,28 @@ def test_a_row_gets_the_same_bits_in_any_batch(n_rows):
     everything = trees.logits(trees.code(rows), subsets)
     some = trees.logits(trees.code(rows[-n_rows:]), subsets[5:6])
     np.testing.assert_array_equal(some[0], everything[5][:, -n_rows:])
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "most_leaves", "n_rows"), [(2, 16, 13), (3, 17, 13), (3, 16, 2)]
+)
+def test_kernels_give_the_same_bits_compiled_and_not(n_classes, most_leaves, n_rows, monkeypatch):
+    trees = random_trees(n_classes, n_trees=4, most_leaves=most_leaves)
+    rows, subsets = random_rows(trees, n_rows), random_subsets(trees, 5)
+
+    def everything():
+        codes = trees.code(rows)
+        winner, confidence = trees.answers(codes, subsets)
+        return (
+            codes,
+            trees.logits(codes, subsets),
+            winner,
+            confidence,
+            trees.shares(codes, subsets[0]),
+        )
+
+    compiled = everything()
+    for name in ("add_trees", "code_rows", "collapse", "likeliest_of", "shares_of"):
+        monkeypatch.setattr(callers, name, getattr(plain("trees"), name))
+    for one, other in zip(compiled, everything(), strict=True):
+        np.testing.assert_array_equal(one, other)

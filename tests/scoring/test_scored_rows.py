@@ -70,7 +70,7 @@ def assert_sums_are_counts(bench, thresholds):
     grid = thresholds if isinstance(thresholds, ThresholdGrid) else ThresholdGrid(thresholds)
     stages = some_designs(bench.blocks.n_blocks)
     designs = random_levels(stages, grid, np.random.default_rng(1))
-    n_stages = stages.max(axis=1) + 1
+    n_stages = stages.max(axis=1).astype(np.int64) + 1
     levels = levels_of(designs, int(n_stages.max()))
     assert len(np.unique(levels)) == grid.n_levels
     counts = bench.bank.count(stages_of(designs), n_stages, tolerant(grid), levels)

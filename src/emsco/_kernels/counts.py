@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from emsco._base.typing import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    SingleArray,
-    StageArray,
-    WordArray,
+import cython
+from cython.cimports.emsco._kernels.arrays import (
+    Bytes1,
+    Floats1,
+    Ints1,
+    Ints2,
+    OutBytes1,
+    OutFloats1,
+    OutInts1,
+    OutInts2,
+    OutInts3,
+    OutSingles1,
+    OutSingles2,
+    OutWords1,
+    OutWords2,
+    Singles1,
+    Stages2,
+    Words2,
 )
-from emsco._kernels.bits import popcount
-from emsco._kernels.compiler import helper, kernel
+from cython.cimports.emsco._kernels.bits import popcount
+
+_EVERY = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
-@helper()
-def _count(undecided, leaving, correct_bits, first, end):
-    """Rows of some words that leave, and that leave correctly; they are undecided no more."""
-    n_leaving, n_correct = np.uint64(0), np.uint64(0)
-    # Positions that cannot be negative spare a look at their sign, and take SIMD lanes.
-    for w in range(np.uint64(first), np.uint64(end)):
-        n_leaving += popcount(undecided[w] & leaving[w])
-        n_correct += popcount(undecided[w] & correct_bits[w])
-        undecided[w] &= ~leaving[w]
-    return np.int64(n_leaving), np.int64(n_correct)
-
-
-@helper()
-def _count_weighted(undecided, leaving, correct_bits, weights, blocked, first, end):
-    """Count as `_count`, each row as often as its word says; a blocked row stays."""
-    n_leaving, n_correct = np.int64(0), np.int64(0)
-    for w in range(np.uint64(first), np.uint64(end)):
-        free = undecided[w] & ~blocked[w]
-        n_leaving += weights[w] * np.int64(popcount(free & leaving[w]))
-        n_correct += weights[w] * np.int64(popcount(free & correct_bits[w]))
-        undecided[w] &= ~(free & leaving[w])
-    return n_leaving, n_correct
-
-
-@kernel()
 def count_exits(
-    accepted: WordArray,
-    correct: WordArray,
-    weights: IntArray,
-    missing: WordArray,
-    designs: StageArray,
-    chains: IntArray,
-    n_stages: IntArray,
-    ends: IntArray,
-    exits: IntArray,
-    correct_exits: IntArray,
-    undecided: WordArray,
-    blocked: WordArray,
+    accepted: Words2,
+    correct: Words2,
+    weights: Ints1,
+    missing: Words2,
+    designs: Stages2,
+    chains: Ints2,
+    n_stages: Ints1,
+    ends: Ints1,
+    exits: OutInts2,
+    correct_exits: OutInts2,
+    undecided: OutWords1,
+    blocked: OutWords1,
 ) -> None:
     """Add, per design and stage, the rows that leave there and those that leave correctly.
 
@@ -67,58 +51,85 @@ def count_exits(
     `ends[c + 1]`, and `exits` and `correct_exits` have a column for each class, over all stages,
     before those of the stages.
     """
-    n_words, is_plain = accepted.shape[1], len(weights) == 0
-    n_counted = max(0, len(ends) - 1)
-    for d in range(chains.shape[0]):
-        for w in range(n_words):
-            undecided[w] = ~np.uint64(0)
-        for j in range(n_stages[d]):
-            leaving, correct_bits = accepted[chains[d, j]], correct[chains[d, j]]
-            if not is_plain:
-                for w in range(n_words):
-                    blocked[w] = 0
-                for i in range(len(missing)):
-                    if designs[d, i] == j:
-                        for w in range(n_words):
-                            blocked[w] |= missing[i, w]
-            for c in range(max(1, n_counted)):
-                first, end = (ends[c], ends[c + 1]) if n_counted else (0, n_words)
-                if is_plain:
-                    n_leaving, n_correct = _count(undecided, leaving, correct_bits, first, end)
-                else:
-                    n_leaving, n_correct = _count_weighted(
-                        undecided, leaving, correct_bits, weights, blocked, first, end
-                    )
-                exits[d, n_counted + j] += n_leaving
-                correct_exits[d, n_counted + j] += n_correct
-                if n_counted:
-                    exits[d, c] += n_leaving
-                    correct_exits[d, c] += n_correct
+    n_words = accepted.shape[1]
+    is_plain: cython.bint = weights.shape[0] == 0
+    n_counted = max(0, ends.shape[0] - 1)
+    with cython.nogil:
+        for d in range(chains.shape[0]):
+            for w in range(n_words):
+                undecided[w] = _EVERY
+            for j in range(n_stages[d]):
+                m = chains[d, j]
+                if not is_plain:
+                    _block(missing, designs, d, j, blocked)
+                for c in range(max(1, n_counted)):
+                    first, end = 0, n_words
+                    if n_counted:
+                        first, end = ends[c], ends[c + 1]
+                    n_leaving, n_correct = 0, 0
+                    if is_plain:
+                        for w in range(first, end):
+                            n_leaving += popcount(undecided[w] & accepted[m, w])
+                            n_correct += popcount(undecided[w] & correct[m, w])
+                            undecided[w] &= ~accepted[m, w]
+                    else:
+                        for w in range(first, end):
+                            free = undecided[w] & ~blocked[w]
+                            n_leaving += weights[w] * popcount(free & accepted[m, w])
+                            n_correct += weights[w] * popcount(free & correct[m, w])
+                            undecided[w] &= ~(free & accepted[m, w])
+                    exits[d, n_counted + j] += n_leaving
+                    correct_exits[d, n_counted + j] += n_correct
+                    if n_counted:
+                        exits[d, c] += n_leaving
+                        correct_exits[d, c] += n_correct
 
 
-@helper()
-def _price_of(rows, prices):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _block(
+    missing: Words2,
+    designs: Stages2,
+    d: cython.Py_ssize_t,
+    stage: cython.Py_ssize_t,
+    blocked: OutWords1,
+) -> cython.void:
+    """Mark the rows that lack a feature which a stage buys."""
+    for w in range(blocked.shape[0]):
+        blocked[w] = 0
+    for i in range(missing.shape[0]):
+        if designs[d, i] == stage:
+            for w in range(blocked.shape[0]):
+                blocked[w] |= missing[i, w]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _price_of(rows: OutWords1, prices: Ints2, f: cython.Py_ssize_t) -> cython.longlong:
     """Sum of the prices of some rows."""
-    total = np.int64(0)
-    for w in range(len(rows)):
-        bits, base = rows[w], 64 * w
+    total: cython.longlong = 0
+    bits: cython.ulonglong
+    lowest: cython.ulonglong
+    for w in range(rows.shape[0]):
+        bits = rows[w]
         while bits:
-            lowest = bits & (~bits + np.uint64(1))
-            total += prices[base + np.int64(popcount(lowest - np.uint64(1)))]
+            lowest = bits & (~bits + 1)
+            total += prices[f, 64 * w + popcount(lowest - 1)]
             bits ^= lowest
     return total
 
 
-@kernel()
 def add_prices(
-    accepted: WordArray,
-    missing: WordArray,
-    prices: IntArray,
-    priced: IntArray,
-    designs: StageArray,
-    chains: IntArray,
-    spent: IntArray,
-    undecided: WordArray,
+    accepted: Words2,
+    missing: Words2,
+    prices: Ints2,
+    priced: Ints1,
+    designs: Stages2,
+    chains: Ints2,
+    spent: OutInts1,
+    undecided: OutWords1,
 ) -> None:
     """Add to `spent`, per design, what all rows together pay for features with prices by row.
 
@@ -127,36 +138,37 @@ def add_prices(
     it is undecided before. `missing` blocks rows as in `count_exits`.
     """
     n_words = accepted.shape[1]
-    for d in range(chains.shape[0]):
-        last = -1  # stage after which no priced feature is bought
-        for f in range(len(priced)):
-            last = max(last, designs[d, priced[f]])
-        for w in range(n_words):
-            undecided[w] = ~np.uint64(0)
-        for j in range(last + 1):
-            for f in range(len(priced)):
-                if designs[d, priced[f]] == j:
-                    spent[d] += _price_of(undecided, prices[f])
-            if j == last:
-                break
-            leaving = accepted[chains[d, j]]
+    last: cython.Py_ssize_t
+    blocked: cython.ulonglong
+    with cython.nogil:
+        for d in range(chains.shape[0]):
+            last = -1  # stage after which no priced feature is bought
+            for f in range(priced.shape[0]):
+                last = max(last, designs[d, priced[f]])
             for w in range(n_words):
-                blocked = np.uint64(0)
-                for i in range(len(missing)):
-                    if designs[d, i] == j:
-                        blocked |= missing[i, w]
-                undecided[w] &= ~(leaving[w] & ~blocked)
+                undecided[w] = _EVERY
+            for j in range(last + 1):
+                for f in range(priced.shape[0]):
+                    if designs[d, priced[f]] == j:
+                        spent[d] += _price_of(undecided, prices, f)
+                if j == last:
+                    break
+                for w in range(n_words):
+                    blocked = 0
+                    for i in range(missing.shape[0]):
+                        if designs[d, i] == j:
+                            blocked |= missing[i, w]
+                    undecided[w] &= ~accepted[chains[d, j], w] | blocked
 
 
-@kernel()
 def code_rows(
-    truth: IntArray,
-    given: LabelArray,
-    stage: IntArray,
-    confidence: SingleArray,
-    codes: LabelArray,
-    counts: IntArray,
-    sure: FloatArray,
+    truth: Ints1,
+    given: Bytes1,
+    stage: Ints1,
+    confidence: Singles1,
+    codes: OutBytes1,
+    counts: OutInts2,
+    sure: OutFloats1,
 ) -> None:
     """Code what happened to each row: three times its stage, plus 1 if correct and 2 if wrong.
 
@@ -164,37 +176,32 @@ def code_rows(
     the rows that are answered there. Both must be 0.
     """
     n_classes = counts.shape[1]
-    for i in range(len(truth)):
-        code = 3 * stage[i]
-        if given[i] < n_classes:
-            code += 1 if given[i] == truth[i] else 2
-            sure[stage[i]] += confidence[i]
-        codes[i] = np.uint8(code)
-        counts[code, truth[i]] += 1
+    with cython.nogil:
+        for i in range(truth.shape[0]):
+            code = 3 * stage[i]
+            if given[i] < n_classes:
+                code += 1 if given[i] == truth[i] else 2
+                sure[stage[i]] += confidence[i]
+            codes[i] = code
+            counts[code, truth[i]] += 1
 
 
-@kernel()
-def count_pairs(
-    first: LabelArray,
-    second: LabelArray,
-    truth: IntArray,
-    counts: IntArray,
-) -> None:
+def count_pairs(first: Bytes1, second: Bytes1, truth: Ints1, counts: OutInts3) -> None:
     """Count rows by two codes and their class; `counts` must be 0."""
-    for i in range(len(truth)):
-        counts[first[i], second[i], truth[i]] += 1
+    with cython.nogil:
+        for i in range(truth.shape[0]):
+            counts[first[i], second[i], truth[i]] += 1
 
 
-@kernel()
 def follow_stage(
-    number: int,
-    winner: LabelArray,
-    sure: FloatArray,
-    thresholds: FloatArray,
-    missing: BoolArray,
-    given: LabelArray,
-    stage: IntArray,
-    confidence: SingleArray,
+    number: cython.longlong,
+    winner: Bytes1,
+    sure: Floats1,
+    thresholds: Floats1,
+    missing: Bytes1,
+    given: OutBytes1,
+    stage: OutInts1,
+    confidence: OutSingles1,
 ) -> None:
     """Send the rows that are undecided through one stage of a design.
 
@@ -202,117 +209,145 @@ def follow_stage(
     entry if none is; `thresholds` has one for each class. In `given`, a label of as many as
     there are classes marks a row that is undecided.
     """
-    n_classes = len(thresholds)
-    for i in range(len(given)):
-        if given[i] < n_classes:
-            continue
-        label = winner[i]
-        confidence[i] = sure[i]
-        stage[i] = number
-        if sure[i] >= thresholds[label] and not (len(missing) and missing[i]):
-            given[i] = label
+    n_classes = thresholds.shape[0]
+    any_missing: cython.bint = missing.shape[0] > 0
+    with cython.nogil:
+        for i in range(given.shape[0]):
+            if given[i] < n_classes:
+                continue
+            confidence[i] = sure[i]
+            stage[i] = number
+            if sure[i] >= thresholds[winner[i]] and not (any_missing and missing[i]):
+                given[i] = winner[i]
 
 
-@kernel()
 def add_shares(
-    given: LabelArray,
-    stage: IntArray,
-    truth: IntArray,
-    rows: IntArray,
-    share: SingleArray,
-    paid: FloatArray,
-    n_classes: int,
-    sums: SingleArray,
+    given: Bytes1,
+    stage: Ints1,
+    truth: Ints1,
+    rows: Ints1,
+    share: Singles1,
+    paid: Floats1,
+    n_classes: cython.Py_ssize_t,
+    sums: OutSingles2,
 ) -> None:
     """Add up the decisions about each distinct row: answered, correct, and what they cost.
 
     Decision i is about row ``rows[i]`` and counts by ``share[i]``; `sums` has three lines.
     """
-    for i in range(len(given)):
-        row, part = rows[i], share[i]
-        if given[i] < n_classes:
-            sums[0, row] += part
-            if given[i] == truth[i]:
-                sums[1, row] += part
-        sums[2, row] += part * np.float32(paid[stage[i]])
+    part: cython.float
+    price: cython.float
+    with cython.nogil:
+        for i in range(given.shape[0]):
+            row, part, price = rows[i], share[i], paid[stage[i]]
+            if given[i] < n_classes:
+                sums[0, row] += part
+                if given[i] == truth[i]:
+                    sums[1, row] += part
+            sums[2, row] += part * price
 
 
-@helper()
-def _enter(accepts, errs, cost, paid, subset, rows, before, left, after):
-    """One more stage: what stays undecided, into `left`, and the counts so far, into `after`.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enter(
+    accepts: Words2,
+    errs: Words2,
+    rise: cython.longlong,
+    subset: cython.Py_ssize_t,
+    depth: cython.Py_ssize_t,
+    rows: OutWords2,
+    counts: OutInts2,
+) -> cython.void:
+    """One more stage: what stays undecided, and the counts so far, one line further on.
 
-    Counts are of rows undecided, accepted and wrong, and what all have spent; `paid` is what those
-    still undecided have cost each.
+    Counts are of rows undecided, accepted and wrong, and what all have spent; `rise` is what the
+    stage costs each row that is still undecided.
     """
-    n_leaving, n_wrong = np.uint64(0), np.uint64(0)
-    for w in range(len(rows)):
-        n_leaving += popcount(rows[w] & accepts[subset, w])
-        n_wrong += popcount(rows[w] & errs[subset, w])
-        left[w] = rows[w] & ~accepts[subset, w]
-    after[0] = before[0] - np.int64(n_leaving)
-    after[1] = before[1] + np.int64(n_leaving)
-    after[2] = before[2] + np.int64(n_wrong)
-    after[3] = before[3] + before[0] * (cost[subset] - paid)
+    n_leaving = 0
+    n_wrong = 0
+    for w in range(rows.shape[1]):
+        n_leaving += popcount(rows[depth, w] & accepts[subset, w])
+        n_wrong += popcount(rows[depth, w] & errs[subset, w])
+        rows[depth + 1, w] = rows[depth, w] & ~accepts[subset, w]
+    counts[depth + 1, 0] = counts[depth, 0] - n_leaving
+    counts[depth + 1, 1] = counts[depth, 1] + n_leaving
+    counts[depth + 1, 2] = counts[depth, 2] + n_wrong
+    counts[depth + 1, 3] = counts[depth, 3] + counts[depth, 0] * rise
 
 
-@helper()
-def _end(accepts, errs, cost, paid, subset, rows, before, designs, lowest, total):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _end(
+    accepts: Words2,
+    errs: Words2,
+    cost: Ints1,
+    paid: cython.longlong,
+    subset: cython.Py_ssize_t,
+    depth: cython.Py_ssize_t,
+    rows: OutWords2,
+    counts: OutInts2,
+    designs: OutInts2,
+    lowest: OutInts2,
+    total: OutInts2,
+) -> cython.void:
     """Count the design that goes on with a subset and ends with the full set."""
-    full = len(accepts) - 1
-    n_leaving, n_accepted, n_wrong = np.uint64(0), np.uint64(0), np.uint64(0)
-    for w in range(len(rows)):
-        here = rows[w] & accepts[subset, w]
-        n_leaving += popcount(here)
-        n_accepted += popcount(rows[w] & (accepts[subset, w] | accepts[full, w]))
-        n_wrong += popcount(rows[w] & (errs[subset, w] | (errs[full, w] & ~accepts[subset, w])))
-    spent = before[3] + before[0] * (cost[full] - paid)
-    spent -= np.int64(n_leaving) * (cost[full] - cost[subset])
-    accepted = before[1] + np.int64(n_accepted)
-    correct = accepted - before[2] - np.int64(n_wrong)
-    designs[accepted, correct] += 1
-    total[accepted, correct] += spent
-    lowest[accepted, correct] = min(lowest[accepted, correct], spent)
+    full = accepts.shape[0] - 1
+    n_leaving = 0
+    accepted = counts[depth, 1]
+    wrong = counts[depth, 2]
+    for w in range(rows.shape[1]):
+        n_leaving += popcount(rows[depth, w] & accepts[subset, w])
+        accepted += popcount(rows[depth, w] & (accepts[subset, w] | accepts[full, w]))
+        wrong += popcount(
+            rows[depth, w] & (errs[subset, w] | (errs[full, w] & ~accepts[subset, w]))
+        )
+    spent = counts[depth, 3] + counts[depth, 0] * (cost[full] - paid)
+    spent -= n_leaving * (cost[full] - cost[subset])
+    designs[accepted, accepted - wrong] += 1
+    total[accepted, accepted - wrong] += spent
+    lowest[accepted, accepted - wrong] = min(lowest[accepted, accepted - wrong], spent)
 
 
-@kernel()
 def tally_designs(
-    accepts: WordArray,
-    errs: WordArray,
-    cost: IntArray,
-    firsts: IntArray,
-    max_subsets: int,
-    rows: WordArray,
-    counts: IntArray,
-    designs: IntArray,
-    lowest: IntArray,
-    total: IntArray,
+    accepts: Words2,
+    errs: Words2,
+    cost: Ints1,
+    firsts: Ints1,
+    max_subsets: cython.Py_ssize_t,
+    rows: OutWords2,
+    counts: OutInts2,
+    chain: OutInts2,
+    designs: OutInts2,
+    lowest: OutInts2,
+    total: OutInts2,
 ) -> None:
     """Count designs whose chain of subsets before the full set begins with one of `firsts`.
 
     Chains have at most `max_subsets` subsets, and the full set comes after each. `rows[d]` and
     `counts[d]` are what is undecided, and the counts, after d subsets: `rows[0]` is every row, and
-    `counts[0]` says how many there are. Tables are by accepted and correct rows.
+    `counts[0]` says how many there are. `chain`, all 0, has a place for each subset and one more:
+    itself, and what the one after it adds to it. Tables are by accepted and correct rows.
     """
-    full = len(accepts) - 1
-    chain = np.zeros(max_subsets + 1, dtype=np.int64)
-    more = np.zeros(max_subsets + 1, dtype=np.int64)  # what the subset after this one adds to it
-    for first in firsts:
-        depth, subset = 0, first
-        while True:
-            paid, here = cost[chain[depth]], counts[depth]
-            _end(accepts, errs, cost, paid, subset, rows[depth], here, designs, lowest, total)
-            if depth + 1 < max_subsets:
-                after = counts[depth + 1]
-                _enter(accepts, errs, cost, paid, subset, rows[depth], here, rows[depth + 1], after)
-                depth += 1
-                chain[depth] = subset
-                more[depth] = full & ~subset
-            # To the next larger subset, or back to where another one follows.
-            while depth > 0:
-                more[depth] = (more[depth] - 1) & (full & ~chain[depth])
-                if more[depth] != 0:
+    full = accepts.shape[0] - 1
+    with cython.nogil:
+        for f in range(firsts.shape[0]):
+            depth, subset = 0, firsts[f]
+            while True:
+                paid = cost[chain[0, depth]]
+                _end(accepts, errs, cost, paid, subset, depth, rows, counts, designs, lowest, total)
+                if depth + 1 < max_subsets:
+                    _enter(accepts, errs, cost[subset] - paid, subset, depth, rows, counts)
+                    depth += 1
+                    chain[0, depth] = subset
+                    chain[1, depth] = full & ~subset
+                # To the next larger subset, or back to where another one follows.
+                while depth > 0:
+                    chain[1, depth] = (chain[1, depth] - 1) & (full & ~chain[0, depth])
+                    if chain[1, depth] != 0:
+                        break
+                    depth -= 1
+                if depth == 0:
                     break
-                depth -= 1
-            if depth == 0:
-                break
-            subset = chain[depth] | more[depth]
+                subset = chain[0, depth] | chain[1, depth]

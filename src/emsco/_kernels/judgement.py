@@ -6,28 +6,50 @@ that a row is decided alike in whatever batch or SIMD lane it lands.
 
 from __future__ import annotations
 
+import cython
 import numpy as np
+from cython.cimports.emsco._kernels.arrays import (
+    Bytes1,
+    Floats1,
+    Floats2,
+    Floats3,
+    Ints1,
+    Ints2,
+    OutFloats1,
+    OutFloats2,
+    OutInts1,
+    OutSingles2,
+    OutWords2,
+    Singles2,
+    Words1,
+)
+from cython.cimports.emsco._kernels.bits import power_of_two
+from cython.cimports.libc.math import floor, log
 
-from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray, WordArray
-from emsco._kernels.bits import double_from_bits
-from emsco._kernels.compiler import helper, kernel
+from emsco._base.typing import FloatArray
 
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.6931471803691238
-_LN2_LOW = 1.9082149292705877e-10
-_LARGEST = 700.0
-_ROWS = 128  # decided side by side, so that they share SIMD lanes and stay in cache
+_LOG2_E = cython.declare(cython.double, 1.4426950408889634)
+_LN2_HIGH = cython.declare(cython.double, 0.6931471803691238)
+_LN2_LOW = cython.declare(cython.double, 1.9082149292705877e-10)
+_LARGEST = cython.declare(cython.double, 700.0)
+_INFINITY = cython.declare(cython.double, float("inf"))
+_NAN = cython.declare(cython.double, float("nan"))
+# Rows decided side by side, so that they share SIMD lanes and stay in cache.
+_ROWS = cython.declare(cython.Py_ssize_t, 128)
 
 
-@helper()
-def _exp_of_minus(x):
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _exp_of_minus(x: cython.double) -> cython.double:
     """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
 
     Rows must be decided alike in whatever SIMD lane they land, so this one is not
     compiled with fast-math.
     """
     t = -min(x, _LARGEST)
-    k = np.floor(t * _LOG2_E + 0.5)
+    k = floor(t * _LOG2_E + 0.5)
     r = (t - k * _LN2_HIGH) - k * _LN2_LOW
     p = 1 / 479001600.0
     p = p * r + 1 / 39916800.0
@@ -42,112 +64,158 @@ def _exp_of_minus(x):
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * double_from_bits((np.int64(k) + 1023) << 52)
+    return p * power_of_two(k)
 
 
-@helper()
-def _confidence(logit):
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _confidence(logit: cython.double) -> cython.double:
     return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
 
 
-@kernel()
-def confidence_of(
-    logit: float,
-) -> float:
+def confidence_of(logit: cython.double) -> float:
     """Probability of the likelier of two classes."""
-    confidence: float = _confidence(logit)
-    return confidence
+    return _confidence(logit)
 
 
-@helper()
-def _logit_bounds(min_confidence):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fill_bounds(
+    thresholds: Floats2, first: cython.Py_ssize_t, end: cython.Py_ssize_t, bounds: OutFloats2
+) -> cython.void:
     """Sizes of a logit below which no row is sure, and above which every row is.
 
     Between the two, which are further apart than any rounding, only the confidence itself tells.
+    `bounds` has both for each class of two, one class after the other, and a line for each stage.
     """
-    if min_confidence <= 0.5:  # which the likelier of two classes always has
-        return -1.0, -1.0
-    doubt = 1.0 - min_confidence
-    if doubt < 1e-12:
-        return 0.0, np.inf
-    middle = np.log(min_confidence / doubt)
-    margin = 1e-9 + 1e-13 / (min_confidence * doubt)
-    return middle - margin, middle + margin
+    for j in range(first, end):
+        for k in range(2):
+            least = thresholds[j, k]
+            doubt = 1.0 - least
+            if least <= 0.5:  # which the likelier of two classes always has
+                bounds[j, 2 * k] = -1.0
+                bounds[j, 2 * k + 1] = -1.0
+            elif doubt < 1e-12:
+                bounds[j, 2 * k] = 0.0
+                bounds[j, 2 * k + 1] = _INFINITY
+            else:
+                middle = log(least / doubt)
+                margin = 1e-9 + 1e-13 / (least * doubt)
+                bounds[j, 2 * k] = middle - margin
+                bounds[j, 2 * k + 1] = middle + margin
 
 
-@helper()
-def _find_exits(logits, first, end, n, thresholds, bounds, stage, last):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_exits(
+    logits: OutFloats2,
+    first: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    thresholds: Floats2,
+    bounds: OutFloats2,
+    stage: OutInts1,
+    last: OutFloats1,
+) -> cython.void:
     """First stage at which each row is sure, and its logit at the last stage that saw it.
 
-    `thresholds` is stages × classes, and `bounds` has two numbers for each; see `_logit_bounds`.
+    `thresholds` is stages × classes; for `bounds` see `_fill_bounds`. `stage` has the rows from
+    `start` on.
     """
     for r in range(n):
         for j in range(first, end):
             last[r] = logits[j, r]
             size, k = abs(last[r]), 1 if last[r] > 0.0 else 0
-            if size > bounds[j, k, 1] or (
-                not size < bounds[j, k, 0] and _confidence(size) >= thresholds[j, k]
+            if size > bounds[j, 2 * k + 1] or (
+                not size < bounds[j, 2 * k] and _confidence(size) >= thresholds[j, k]
             ):
-                stage[r] = j
+                stage[start + r] = j
                 break
 
 
-@helper()
-def find_likeliest(logits, n, top, winner, confidence):
-    """Likeliest class of each row and its probability; equal ones: the first class wins.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def find_likeliest(
+    logits: OutFloats2,
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    top: OutFloats1,
+    winner: OutInts1,
+    confidence: OutFloats1,
+) -> cython.void:
+    """Likeliest class of each of `n` rows from `start` on and its probability, both from `start`.
 
     `logits` is outputs × rows: one output is the logit of the second of two classes. More are
-    left as multiples of the probabilities, 1 for the likeliest; `top` is scratch.
+    left as multiples of the probabilities, 1 for the likeliest, and of equal ones the first class
+    wins. It is -1 if all are NaN. `top` is scratch.
     """
-    if len(logits) == 1:
-        for r in range(n):
+    if logits.shape[0] == 1:
+        for r in range(start, start + n):
             winner[r] = 1 if logits[0, r] > 0.0 else 0
+        for r in range(start, start + n):
             confidence[r] = _confidence(logits[0, r])
         return
     for r in range(n):
-        top[r] = logits[0, r]
-    for k in range(1, len(logits)):
+        top[r] = logits[0, start + r]
+    for k in range(1, logits.shape[0]):
         for r in range(n):
-            top[r] = max(top[r], logits[k, r])
-    for r in range(n):
+            top[r] = max(top[r], logits[k, start + r])
+    for r in range(start, start + n):
         winner[r] = -1
         confidence[r] = 0.0
-    for k in range(len(logits)):
+    for k in range(logits.shape[0]):
         for r in range(n):
-            logits[k, r] = _exp_of_minus(top[r] - logits[k, r])
-        for r in range(n):
+            logits[k, start + r] = _exp_of_minus(top[r] - logits[k, start + r])
+        for r in range(start, start + n):
             confidence[r] += logits[k, r]
             winner[r] = k if winner[r] < 0 and logits[k, r] == 1.0 else winner[r]
-    for r in range(n):
+    for r in range(start, start + n):
         confidence[r] = 1.0 / confidence[r]
 
 
-@helper()
-def fill_probabilities(logits, likeliest, confidence, probabilities):
-    """Probabilities of all classes, rows × classes, from what `find_likeliest` leaves behind."""
-    for r in range(len(probabilities)):
-        if len(logits) == 1:
-            probabilities[r, likeliest[r]] = confidence[r]
-            probabilities[r, 1 - likeliest[r]] = 1.0 - confidence[r]
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def fill_probabilities(
+    logits: OutFloats2,
+    n: cython.Py_ssize_t,
+    likeliest: OutInts1,
+    confidence: OutFloats1,
+    start: cython.Py_ssize_t,
+    probabilities: OutFloats2,
+) -> cython.void:
+    """Probabilities of all classes, rows × classes, from what `find_likeliest` leaves behind.
+
+    They are those of the first `n` rows, which are filled in from `start` on.
+    """
+    for r in range(n):
+        if logits.shape[0] == 1:
+            probabilities[start + r, likeliest[r]] = confidence[r]
+            probabilities[start + r, 1 - likeliest[r]] = 1.0 - confidence[r]
         else:
-            for k in range(len(logits)):
-                probabilities[r, k] = logits[k, r] * confidence[r]
+            for k in range(logits.shape[0]):
+                probabilities[start + r, k] = logits[k, r] * confidence[r]
 
 
-@kernel()
 def judge_rows(
-    rows: FloatArray,
-    labels: LabelArray,
-    columns: IntArray,
-    sizes: IntArray,
-    coefs: FloatArray,
-    slots: IntArray,
-    thresholds: FloatArray,
-    valid: WordArray,
-    accepted: WordArray,
-    correct: WordArray,
-    work: FloatArray,
-    winner: IntArray,
+    rows: Floats2,
+    labels: Bytes1,
+    columns: Ints2,
+    sizes: Ints1,
+    coefs: Floats3,
+    slots: Ints1,
+    thresholds: Floats1,
+    valid: Words1,
+    accepted: OutWords2,
+    correct: OutWords2,
+    work: OutFloats2,
+    winner: OutInts1,
 ) -> None:
     """Mark the scored rows that each model accepts, and the correct ones among them, as bits.
 
@@ -157,53 +225,68 @@ def judge_rows(
     as `winner` has one.
     """
     n_rows, n_outputs = rows.shape[1], coefs.shape[1]
-    logits, top, confidence = work[:n_outputs], work[n_outputs], work[n_outputs + 1]
-    for m in range(len(sizes)):
-        for start in range(0, n_rows, 64):
-            n = min(64, n_rows - start)
-            for k in range(n_outputs):
-                for r in range(n):
-                    logits[k, r] = coefs[m, k, 0]
-                for i in range(1, sizes[m]):
-                    b, x = coefs[m, k, i], rows[columns[m, i], start : start + n]
+    logits: OutFloats2 = work[:n_outputs]
+    top: OutFloats1 = work[n_outputs]
+    confidence: OutFloats1 = work[n_outputs + 1]
+    accepts: cython.ulonglong
+    corrects: cython.ulonglong
+    sure: cython.ulonglong
+    is_correct: cython.ulonglong
+    with cython.nogil:
+        for m in range(sizes.shape[0]):
+            for start in range(0, n_rows, 64):
+                n = min(64, n_rows - start)
+                for k in range(n_outputs):
                     for r in range(n):
-                        logits[k, r] += b * x[r]
-            find_likeliest(logits, n, top, winner, confidence)
-            accepts, corrects = np.uint64(0), np.uint64(0)
-            for r in range(n):
-                sure = np.uint64(confidence[r] >= thresholds[winner[r]])
-                is_correct = np.uint64(winner[r] == labels[start + r])
-                accepts |= sure << np.uint64(r)
-                corrects |= (sure & is_correct) << np.uint64(r)
-            accepted[slots[m], start // 64] = accepts & valid[start // 64]
-            correct[slots[m], start // 64] = corrects & valid[start // 64]
+                        logits[k, r] = coefs[m, k, 0]
+                    for i in range(1, sizes[m]):
+                        c, b = columns[m, i], coefs[m, k, i]
+                        for r in range(n):
+                            logits[k, r] += b * rows[c, start + r]
+                find_likeliest(logits, 0, n, top, winner, confidence)
+                accepts, corrects = 0, 0
+                for r in range(n):
+                    # No class wins, and no threshold is reached, where logits are NaN.
+                    sure = 1 if confidence[r] >= thresholds[max(winner[r], 0)] else 0
+                    is_correct = 1 if winner[r] == labels[start + r] else 0
+                    accepts |= sure << r
+                    corrects |= (sure & is_correct) << r
+                accepted[slots[m], start // 64] = accepts & valid[start // 64]
+                correct[slots[m], start // 64] = corrects & valid[start // 64]
 
 
-@helper()
-def _count_unsure(logits, n, sure, surest):
-    """Rows whose logits, these and those before, were never larger in size than `sure`."""
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_unsure(
+    logits: OutFloats2,
+    j: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    sure: cython.double,
+    surest: OutFloats1,
+) -> cython.Py_ssize_t:
+    """Rows whose logits, at stage j and those before, were never larger in size than `sure`."""
     for r in range(n):
-        surest[r] = max(surest[r], abs(logits[r]))
+        surest[r] = max(surest[r], abs(logits[j, r]))
     n_unsure = 0
     for r in range(n):
         n_unsure += 1 if not surest[r] > sure else 0
     return n_unsure
 
 
-@kernel()
 def decide_rows(
-    X: FloatArray,
-    mean: FloatArray,
-    inverse_scale: FloatArray,
-    columns: IntArray,
-    sizes: IntArray,
-    coefs: FloatArray,
-    thresholds: FloatArray,
-    first: int,
-    end: int,
-    stage: IntArray,
-    winner: IntArray,
-    confidence: FloatArray,
+    X: Floats2,
+    mean: Floats1,
+    inverse_scale: Floats1,
+    columns: Ints2,
+    sizes: Ints1,
+    coefs: Floats2,
+    thresholds: Floats2,
+    first: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    stage: OutInts1,
+    winner: OutInts1,
+    confidence: OutFloats1,
 ) -> None:
     """Send each row of X through stages `first` to `end` - 1, in the order `judge_rows` adds up.
 
@@ -211,85 +294,99 @@ def decide_rows(
     a row that does not leave; `winner` and `confidence` are those of the last stage that saw the
     row.
     """
-    n_rows, n_features = X.shape
-    n_stages = len(sizes)
+    n_rows, n_inputs, n_stages = X.shape[0], X.shape[1], sizes.shape[0]
     length = min(n_rows, _ROWS)
-    values = np.empty((n_features, length))  # standardised, a feature's rows side by side
-    ready = np.empty(n_features, dtype=np.bool_)
-    logits = np.empty((n_stages, length))
-    last, surest = np.empty(length), np.empty(length)
-    bounds = np.empty((n_stages, 2, 2))
-    for j in range(first, end):
-        for k in range(2):
-            bounds[j, k, 0], bounds[j, k, 1] = _logit_bounds(thresholds[j, k])
-    for start in range(0, n_rows, _ROWS):
-        n = min(_ROWS, n_rows - start)
-        rows = X[start : start + n]
-        ready[:] = False
-        surest[:] = -1.0
-        n_left, j, sure = n, first, -1.0
-        while n_left > 0 and j < end:  # all rows, until none is left: cheaper than picking some
+    # All scratch at once: a decision of one row waits for little else.
+    work: OutFloats2 = np.empty((n_inputs + 2 * n_stages + 2, max(length, 4) + 1))
+    values: OutFloats2 = work[:n_inputs]  # standardised, an input's rows side by side
+    logits: OutFloats2 = work[n_inputs : n_inputs + n_stages]
+    bounds: OutFloats2 = work[n_inputs + n_stages : n_inputs + 2 * n_stages]
+    last: OutFloats1 = work[n_inputs + 2 * n_stages]
+    surest: OutFloats1 = work[n_inputs + 2 * n_stages + 1]
+    sure: cython.double
+    with cython.nogil:
+        _fill_bounds(thresholds, first, end, bounds)
+        for block in range((n_rows + _ROWS - 1) // _ROWS):
+            start = _ROWS * block
+            n = min(_ROWS, n_rows - start)
+            for c in range(n_inputs):
+                values[c, length] = 0.0  # not there yet
             for r in range(n):
-                logits[j, r] = coefs[j, 0]
-            for i in range(1, sizes[j]):
-                c, b = columns[j, i] - 1, coefs[j, i]
-                if not ready[c]:
-                    ready[c] = True
-                    middle, scale = mean[c], inverse_scale[c]
-                    for r in range(n):
-                        values[c, r] = (rows[r, c] - middle) * scale
+                surest[r] = -1.0
+            n_left, j, sure = n, first, -1.0
+            while n_left > 0 and j < end:  # all rows, until none is left: cheaper than picking some
                 for r in range(n):
-                    logits[j, r] += b * values[c, r]
-            sure = max(sure, bounds[j, 0, 1], bounds[j, 1, 1])  # of any stage so far
-            n_left = _count_unsure(logits[j], n, sure, surest)
-            j += 1
-        left = stage[start : start + n]
-        left[:] = n_stages
-        _find_exits(logits, first, j, n, thresholds, bounds, left, last)
-        for r in range(n):
-            winner[start + r] = 1 if last[r] > 0.0 else 0
-        for r in range(n):  # apart and in place, so that it is done in SIMD lanes
-            last[r] = _confidence(last[r])
-        for r in range(n):  # by hand: Numba compiles a copy of slices with a large error message
-            confidence[start + r] = last[r]
+                    logits[j, r] = coefs[j, 0]
+                for i in range(1, sizes[j]):
+                    c, b = columns[j, i] - 1, coefs[j, i]
+                    if values[c, length] == 0.0:
+                        values[c, length] = 1.0
+                        middle, scale = mean[c], inverse_scale[c]
+                        for r in range(n):
+                            values[c, r] = (X[start + r, c] - middle) * scale
+                    for r in range(n):
+                        logits[j, r] += b * values[c, r]
+                sure = max(sure, bounds[j, 1], bounds[j, 3])  # of any stage so far
+                n_left = _count_unsure(logits, j, n, sure, surest)
+                j += 1
+            for r in range(start, start + n):
+                stage[r] = n_stages
+            _find_exits(logits, first, j, start, n, thresholds, bounds, stage, last)
+            for r in range(n):
+                winner[start + r] = 1 if last[r] > 0.0 else 0
+            for r in range(n):  # apart, so that it is done in SIMD lanes
+                confidence[start + r] = _confidence(last[r])
 
 
-@helper()
-def _fill_logits(rows, mean, inverse_scale, columns, size, coefs, ready, values, logits):
-    """Logits of one stage for a few rows, outputs × rows, in the order `judge_rows` adds up.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fill_logits(
+    X: Floats2,
+    start: cython.Py_ssize_t,
+    n: cython.Py_ssize_t,
+    mean: Floats1,
+    inverse_scale: Floats1,
+    columns: Ints2,
+    j: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    coefs: Floats3,
+    values: OutFloats2,
+    logits: OutFloats2,
+) -> cython.void:
+    """Logits of stage j for a few rows, outputs × rows, in the order `judge_rows` adds up.
 
-    `values` keeps the columns that are standardised already, as `ready` says.
+    `values` keeps the columns that are standardised already: their last place is 1, and 0 if not.
     """
-    n = len(rows)
+    ready = values.shape[1] - 1
     for i in range(1, size):
-        c = columns[i] - 1
-        if not ready[c]:
-            ready[c] = True
+        c = columns[j, i] - 1
+        if values[c, ready] == 0.0:
+            values[c, ready] = 1.0
             for r in range(n):
-                values[c, r] = (rows[r, c] - mean[c]) * inverse_scale[c]
-    for k in range(len(logits)):
+                values[c, r] = (X[start + r, c] - mean[c]) * inverse_scale[c]
+    for k in range(logits.shape[0]):
         for r in range(n):
-            logits[k, r] = coefs[k, 0]
+            logits[k, r] = coefs[j, k, 0]
         for i in range(1, size):
-            b, x = coefs[k, i], values[columns[i] - 1]
+            c, b = columns[j, i] - 1, coefs[j, k, i]
             for r in range(n):
-                logits[k, r] += b * x[r]
+                logits[k, r] += b * values[c, r]
 
 
-@kernel()
 def decide_rows_many(
-    X: FloatArray,
-    mean: FloatArray,
-    inverse_scale: FloatArray,
-    columns: IntArray,
-    sizes: IntArray,
-    coefs: FloatArray,
-    thresholds: FloatArray,
-    first: int,
-    end: int,
-    stage: IntArray,
-    winner: IntArray,
-    confidence: FloatArray,
+    X: Floats2,
+    mean: Floats1,
+    inverse_scale: Floats1,
+    columns: Ints2,
+    sizes: Ints1,
+    coefs: Floats3,
+    thresholds: Floats2,
+    first: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    stage: OutInts1,
+    winner: OutInts1,
+    confidence: OutFloats1,
 ) -> None:
     """Send each row of X through stages `first` to `end` - 1, for any number of classes.
 
@@ -297,91 +394,122 @@ def decide_rows_many(
 
     The inputs and outputs are those of `decide_rows`, but `coefs` is stages × classes × columns.
     """
-    n_rows, n_inputs = X.shape
+    n_rows, n_inputs, n_stages = X.shape[0], X.shape[1], sizes.shape[0]
     n_outputs, length = coefs.shape[1], min(n_rows, _ROWS)
-    values = np.empty((n_inputs, length))
-    ready = np.empty(n_inputs, dtype=np.bool_)
-    logits, top, surety = np.empty((n_outputs, length)), np.empty(length), np.empty(length)
-    likeliest = np.empty(length, dtype=np.int64)
-    stage[:], winner[:], confidence[:] = len(sizes), 0, np.nan
-    for start in range(0, n_rows, _ROWS):
-        rows = X[start : start + _ROWS]
-        ready[:] = False
-        n_left, j = len(rows), first
-        while n_left > 0 and j < end:
-            size = sizes[j]
-            _fill_logits(
-                rows, mean, inverse_scale, columns[j], size, coefs[j], ready, values, logits
-            )
-            find_likeliest(logits, len(rows), top, likeliest, surety)
-            for r in range(start, start + len(rows)):
-                if stage[r] < len(sizes):
-                    continue
-                winner[r], confidence[r] = likeliest[r - start], surety[r - start]
-                if confidence[r] >= thresholds[j, winner[r]]:
-                    stage[r] = j
-                    n_left -= 1
-            j += 1
+    work: OutFloats2 = np.empty((n_inputs + n_outputs + 2, length + 1))
+    values: OutFloats2 = work[:n_inputs]
+    logits: OutFloats2 = work[n_inputs : n_inputs + n_outputs]
+    top: OutFloats1 = work[n_inputs + n_outputs]
+    surety: OutFloats1 = work[n_inputs + n_outputs + 1]
+    likeliest: OutInts1 = np.empty(length, dtype=np.int64)
+    with cython.nogil:
+        for r in range(n_rows):
+            stage[r] = n_stages
+            winner[r] = 0
+            confidence[r] = _NAN
+        for block in range((n_rows + _ROWS - 1) // _ROWS):
+            start = _ROWS * block
+            n = min(_ROWS, n_rows - start)
+            for c in range(n_inputs):
+                values[c, length] = 0.0
+            n_left, j = n, first
+            while n_left > 0 and j < end:
+                _fill_logits(
+                    X,
+                    start,
+                    n,
+                    mean,
+                    inverse_scale,
+                    columns,
+                    j,
+                    sizes[j],
+                    coefs,
+                    values,
+                    logits,
+                )
+                find_likeliest(logits, 0, n, top, likeliest, surety)
+                for r in range(n):
+                    if stage[start + r] < n_stages:
+                        continue
+                    winner[start + r] = likeliest[r]
+                    confidence[start + r] = surety[r]
+                    if surety[r] >= thresholds[j, max(likeliest[r], 0)]:  # -1 is of NaN
+                        stage[start + r] = j
+                        n_left -= 1
+                j += 1
 
 
-@kernel()
 def probabilities_of(
-    X: FloatArray,
-    mean: FloatArray,
-    inverse_scale: FloatArray,
-    columns: IntArray,
-    sizes: IntArray,
-    coefs: FloatArray,
-    stage: int,
+    X: Floats2,
+    mean: Floats1,
+    inverse_scale: Floats1,
+    columns: Ints2,
+    sizes: Ints1,
+    coefs: Floats3,
+    stage: cython.Py_ssize_t,
 ) -> FloatArray:
     """Probabilities of all classes, rows × classes, at one stage of `decide_rows_many`.
 
     The largest is the confidence that the row is decided with, to the last bit.
     """
-    n_rows, n_inputs = X.shape
+    n_rows, n_inputs, size = X.shape[0], X.shape[1], sizes[stage]
     n_outputs, length = coefs.shape[1], min(n_rows, _ROWS)
-    column, size, coef = columns[stage], sizes[stage], coefs[stage]
-    values = np.empty((n_inputs, length))
-    ready = np.empty(n_inputs, dtype=np.bool_)
-    logits, top, surety = np.empty((n_outputs, length)), np.empty(length), np.empty(length)
-    likeliest = np.empty(length, dtype=np.int64)
+    work: OutFloats2 = np.empty((n_inputs + n_outputs + 2, length + 1))
+    values: OutFloats2 = work[:n_inputs]
+    logits: OutFloats2 = work[n_inputs : n_inputs + n_outputs]
+    top: OutFloats1 = work[n_inputs + n_outputs]
+    surety: OutFloats1 = work[n_inputs + n_outputs + 1]
+    likeliest: OutInts1 = np.empty(length, dtype=np.int64)
     probabilities = np.empty((n_rows, max(2, n_outputs)))
-    for start in range(0, n_rows, _ROWS):
-        rows = X[start : start + _ROWS]
-        ready[:] = False
-        _fill_logits(rows, mean, inverse_scale, column, size, coef, ready, values, logits)
-        find_likeliest(logits, len(rows), top, likeliest, surety)
-        fill_probabilities(logits, likeliest, surety, probabilities[start : start + len(rows)])
+    filled: OutFloats2 = probabilities
+    with cython.nogil:
+        for block in range((n_rows + _ROWS - 1) // _ROWS):
+            start = _ROWS * block
+            n = min(_ROWS, n_rows - start)
+            for c in range(n_inputs):
+                values[c, length] = 0.0
+            _fill_logits(
+                X, start, n, mean, inverse_scale, columns, stage, size, coefs, values, logits
+            )
+            find_likeliest(logits, 0, n, top, likeliest, surety)
+            fill_probabilities(logits, n, likeliest, surety, start, filled)
     return probabilities
 
 
-@kernel()
 def guess_margins(
-    margins: SingleArray,
-    place: IntArray,
-    subsets: IntArray,
-    n_features: int,
-    max_squares: int,
-    guessed: SingleArray,
-    squares: IntArray,
+    margins: Singles2,
+    place: Ints1,
+    subsets: Ints1,
+    n_features: cython.Py_ssize_t,
+    max_squares: cython.longlong,
+    guessed: OutSingles2,
+    squares: OutInts1,
 ) -> None:
     """Mean of m(i) + m(j) - m(i, j) over up to `max_squares` squares of neighbours of a subset.
 
     `place` has the line of `margins` of each subset, -1 if it has none. `squares` counts.
     """
     n_rows = margins.shape[1]
-    for k in range(len(subsets)):
-        subset = subsets[k]
-        for i in range(n_features):
-            one = place[subset ^ (1 << i)]
-            if one < 0 or squares[k] == max_squares:
-                continue
-            for j in range(i):
-                other, both = place[subset ^ (1 << j)], place[subset ^ (1 << i) ^ (1 << j)]
-                if other < 0 or both < 0 or squares[k] == max_squares:
+    bit: cython.longlong = 1
+    count: cython.float
+    with cython.nogil:
+        for k in range(subsets.shape[0]):
+            subset = subsets[k]
+            for i in range(n_features):
+                one = place[subset ^ (bit << i)]
+                if one < 0 or squares[k] == max_squares:
                     continue
-                squares[k] += 1
+                for j in range(i):
+                    other, both = (
+                        place[subset ^ (bit << j)],
+                        place[subset ^ (bit << i) ^ (bit << j)],
+                    )
+                    if other < 0 or both < 0 or squares[k] == max_squares:
+                        continue
+                    squares[k] += 1
+                    for r in range(n_rows):
+                        guessed[k, r] += margins[one, r] + margins[other, r] - margins[both, r]
+            if squares[k]:
+                count = squares[k]
                 for r in range(n_rows):
-                    guessed[k, r] += margins[one, r] + margins[other, r] - margins[both, r]
-        for r in range(n_rows if squares[k] else 0):
-            guessed[k, r] /= np.float32(squares[k])
+                    guessed[k, r] /= count

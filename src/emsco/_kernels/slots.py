@@ -1,223 +1,100 @@
-"""A bounded number of slots, given to keys and taken back from the least recently used."""
+"""Hashes of rows, and slots of keys by them: see `emsco.designs.slots`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-
-import numpy as np
-
-from emsco._base.typing import AnyArray, BoolArray, IntArray, WordArray
-from emsco._kernels.compiler import helper, kernel
-from emsco.errors import ParameterError
-
-UNBOUNDED = 2**62  # capacity of slots that never drop a key
-_FIRST_ROOM = 256
+import cython
+from cython.cimports.emsco._kernels.arrays import (
+    HalfWords2,
+    Ints1,
+    OutInts1,
+    OutWords1,
+    OutWords2,
+    Words2,
+)
 
 
-@helper()
-def hash_words(key):
-    """FNV-1a over words, then mixed so that the low bits depend on all."""
-    h = np.uint64(14695981039346656037)
-    for word in key:
-        h = (h ^ word) * np.uint64(1099511628211)
-        h ^= h >> np.uint64(32)
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _hash_words(keys: Words2, i: cython.Py_ssize_t) -> cython.ulonglong:
+    """FNV-1a over the words of a key, then mixed so that the low bits depend on all."""
+    prime: cython.ulonglong = 1099511628211
+    every: cython.ulonglong = 0xFFFFFFFFFFFFFFFF  # what C drops, and Python keeps
+    h: cython.ulonglong = 14695981039346656037
+    for w in range(keys.shape[1]):
+        h = (h ^ cython.cast(cython.ulonglong, keys[i, w])) * prime & every
+        h ^= h >> 32
     return h
 
 
-@helper()
-def _find(index, keys, key):
-    """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
-    mask = np.uint64(len(index) - 1)
-    place = hash_words(key) & mask
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _find(index: Ints1, keys: Words2, wanted: Words2, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Place in the index of a wanted key, or where it belongs."""
+    mask = index.shape[0] - 1
+    place: cython.Py_ssize_t = _hash_words(wanted, i) & mask
     while index[place] >= 0:
         slot = index[place]
-        same = True
-        for w in range(len(key)):
-            same &= keys[slot, w] == key[w]
+        same: cython.bint = True
+        for w in range(wanted.shape[1]):
+            same &= keys[slot, w] == wanted[i, w]
         if same:
-            return slot, place
-        place = (place + np.uint64(1)) & mask
-    return np.int64(-1), place
+            break
+        place = (place + 1) & mask
+    return place
 
 
-@kernel()
-def find_slots(
-    index: IntArray,
-    keys: WordArray,
-    wanted: WordArray,
-    slots: IntArray,
-) -> None:
+def find_slots(index: Ints1, keys: Words2, wanted: Words2, slots: OutInts1) -> None:
     """Slot of each wanted key, -1 where it has none."""
-    for i in range(len(wanted)):
-        slots[i], _ = _find(index, keys, wanted[i])
+    with cython.nogil:
+        for i in range(wanted.shape[0]):
+            slots[i] = index[_find(index, keys, wanted, i)]
 
 
-@kernel()
 def claim_slots(
-    index: IntArray,
-    keys: WordArray,
-    wanted: WordArray,
-    places: IntArray,
-    slots: IntArray,
-    new: IntArray,
+    index: OutInts1,
+    keys: OutWords2,
+    wanted: Words2,
+    places: Ints1,
+    slots: OutInts1,
+    new: OutInts1,
 ) -> int:
     """Slot of each wanted key, the next of `places` for new ones; where new ones first come.
 
     Returns how many are new, or -1 where `places` do not suffice.
     """
-    n_new = 0
-    for i in range(len(wanted)):
-        slot, place = _find(index, keys, wanted[i])
-        if slot < 0:
-            if n_new == len(places):
-                return -1
-            slot = places[n_new]
-            for w in range(wanted.shape[1]):
-                keys[slot, w] = wanted[i, w]
-            index[place] = slot
-            new[n_new] = i
-            n_new += 1
-        slots[i] = slot
+    n_new: cython.Py_ssize_t = 0
+    with cython.nogil:
+        for i in range(wanted.shape[0]):
+            place = _find(index, keys, wanted, i)
+            if index[place] < 0:
+                if n_new == places.shape[0]:
+                    n_new = -1
+                    break
+                index[place] = places[n_new]
+                for w in range(wanted.shape[1]):
+                    keys[places[n_new], w] = wanted[i, w]
+                new[n_new] = i
+                n_new += 1
+            slots[i] = index[place]
     return n_new
 
 
-@kernel()
-def hash_rows(words: AnyArray, hashes: WordArray) -> None:
+def hash_rows(words: HalfWords2, hashes: OutWords1) -> None:
     """Mix the 32-bit words of each row into 64 bits (splitmix64), from what `hashes` holds."""
-    for i in range(len(words)):
-        h = hashes[i]
-        for j in range(words.shape[1]):
-            h = (h ^ np.uint64(words[i, j])) + np.uint64(0x9E3779B97F4A7C15)
-            h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            h ^= h >> np.uint64(31)
-        hashes[i] = h
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Claim:
-    """Slots of the keys asked for; which keys are new, each once, their slots and first places."""
-
-    slots: IntArray
-    new_keys: WordArray
-    new_slots: IntArray
-    new_places: IntArray
-
-
-class Slots:
-    """At most `capacity` keys, each a row of words with a slot number.
-
-    Parameters
-    ----------
-    capacity : int
-        Most keys at a time, and most different keys in one claim.
-    n_words : int
-        Width of a key.
-
-    Examples
-    --------
-    >>> slots = Slots(capacity=2, n_words=1)
-    >>> with slots.claim(np.array([[7], [9], [7]], dtype=np.uint64)) as claim:
-    ...     claim.slots.tolist()
-    [0, 1, 0]
-    >>> with slots.claim(np.array([[9], [5]], dtype=np.uint64)) as claim:  # 5 replaces 7
-    ...     claim.slots.tolist(), claim.new_keys.tolist(), claim.new_slots.tolist()
-    ([1, 0], [[5]], [0])
-    """
-
-    def __init__(self, capacity: int, n_words: int) -> None:
-        self.capacity = capacity
-        self.n_used = 0
-        self._kept: BoolArray = np.zeros(_FIRST_ROOM, dtype=np.bool_)
-        self._free: IntArray = np.zeros(0, dtype=np.int64)
-        self._keys: WordArray = np.zeros((_FIRST_ROOM, n_words), dtype=np.uint64)
-        self._last_use: IntArray = np.zeros(_FIRST_ROOM, dtype=np.int64)
-        self._index: IntArray = np.full(4 * _FIRST_ROOM, -1, dtype=np.int64)
-        self._clock = 0
-
-    @staticmethod
-    def bytes_per_key(n_words: int) -> int:
-        """Most memory per key: the room doubles when all slots are taken."""
-        return 2 * (8 * n_words + 41)
-
-    def __len__(self) -> int:
-        """How many keys have a slot now; `n_used` counts slots that were ever given out."""
-        return self.n_used - len(self._free)
-
-    @property
-    def keys(self) -> WordArray:
-        """The keys that have a slot, in the order of their slots."""
-        return self._keys[np.flatnonzero(self._kept)]
-
-    @contextmanager
-    def claim(self, keys: WordArray) -> Iterator[Claim]:
-        """Find or make a slot for each row of `keys`, which may repeat.
-
-        New slots are kept when the block ends. If it fails or is interrupted, at whatever
-        point, they are taken back: what they were claimed for did not come about.
-        """
-        try:
-            claim = self._claim(np.ascontiguousarray(keys))  # or kernels are compiled twice
-            yield claim
-            self._kept[claim.new_slots] = True
-        except BaseException:
-            self._restore()
-            raise
-
-    def find(self, keys: WordArray) -> IntArray:
-        """Slot of each key, -1 where it has none; nothing is claimed."""
-        slots = np.empty(len(keys), dtype=np.int64)
-        find_slots(self._index, self._keys, np.ascontiguousarray(keys), slots)
-        return slots
-
-    def _claim(self, keys: WordArray) -> Claim:
-        self._clock += 1
-        if len(self) + len(keys) > self.capacity:
-            self._evict(keys)
-        unused = np.arange(self.n_used, min(self.n_used + len(keys), self.capacity))
-        self._grow(self.n_used + len(unused))
-        places = np.concatenate([self._free, unused])
-        slots, new = np.empty((2, len(keys)), dtype=np.int64)
-        n_new = claim_slots(self._index, self._keys, keys, places, slots, new)
-        if n_new < 0:
-            raise ParameterError(
-                f"keys must be at most {self.capacity} different ones at a time, got {n_new} more."
-            )
-        reused = min(n_new, len(self._free))
-        self._free = self._free[reused:]
-        self.n_used += n_new - reused
-        self._last_use[slots] = self._clock
-        new_places = new[:n_new]
-        return Claim(slots, keys[new_places], slots[new_places], new_places)
-
-    def _evict(self, keys: WordArray) -> None:
-        """Drop the least recently used of the other keys where `keys` would not fit beside all."""
-        slots = self.find(keys)
-        self._last_use[slots[slots >= 0]] = self._clock
-        n_new = len(np.unique(keys[slots < 0], axis=0))
-        n_dropped = len(self) + n_new - self.capacity
-        if n_dropped > 0:
-            kept = np.flatnonzero(self._kept)
-            by_age = np.argsort(self._last_use[kept], kind="stable")
-            self._kept[kept[by_age[:n_dropped]]] = False
-            self._restore()
-
-    def _grow(self, n_slots: int) -> None:
-        if n_slots > len(self._keys):
-            room = 1 << (n_slots - 1).bit_length()
-            more = room - len(self._keys)
-            self._keys = np.pad(self._keys, ((0, more), (0, 0)))
-            self._last_use = np.pad(self._last_use, (0, more))
-            self._kept = np.pad(self._kept, (0, more))
-            self._index = np.empty(4 * room, dtype=np.int64)
-            self._restore()
-
-    def _restore(self) -> None:
-        """Index the keys that are kept, and nothing else."""
-        self._free = np.flatnonzero(~self._kept[: self.n_used])
-        self._index.fill(-1)
-        kept = np.flatnonzero(self._kept)
-        unwanted = np.empty((2, len(kept)), dtype=np.int64)
-        claim_slots(self._index, self._keys, self._keys[kept], kept, *unwanted)
+    step: cython.ulonglong = 0x9E3779B97F4A7C15
+    first: cython.ulonglong = 0xBF58476D1CE4E5B9
+    second: cython.ulonglong = 0x94D049BB133111EB
+    every: cython.ulonglong = 0xFFFFFFFFFFFFFFFF
+    with cython.nogil:
+        for i in range(words.shape[0]):
+            h = cython.cast(cython.ulonglong, hashes[i])
+            for j in range(words.shape[1]):
+                h = (h ^ cython.cast(cython.ulonglong, words[i, j])) + step & every
+                h = (h ^ (h >> 30)) * first & every
+                h = (h ^ (h >> 27)) * second & every
+                h ^= h >> 31
+            hashes[i] = h

@@ -11,112 +11,142 @@ depend on the other rows, blocks, subsets or threads.
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-
-from emsco._base.typing import (
-    AnyArray,
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    SingleArray,
-    StageArray,
+from cython.cimports.emsco._kernels.arrays import (
+    Bytes1,
+    Bytes2,
+    Floats1,
+    Floats2,
+    Ints1,
+    Ints2,
+    Mask,
+    OutBytes1,
+    OutBytes2,
+    OutFloats1,
+    OutFloats2,
+    OutFloats3,
+    OutInts1,
+    OutInts2,
+    Singles1,
+    Stages1,
 )
-from emsco._kernels.bits import lowest_bit
-from emsco._kernels.compiler import helper, kernel
-from emsco._kernels.judgement import fill_probabilities, find_likeliest
+from cython.cimports.emsco._kernels.bits import lowest_bit
+from cython.cimports.emsco._kernels.judgement import fill_probabilities, find_likeliest
 
-MOST_LEAVES = 32
-_EVERY = np.uint32(0xFFFFFFFF)
-BLOCK = 512  # rows at a time: the masks of a tree stay in the fastest cache
-_FEW = 8  # rows; they are walked one by one, because starting a loop over them takes longer
+_MOST_LEAVES = cython.declare(cython.Py_ssize_t, 32)
+# Rows at a time: the masks of a tree stay in the fastest cache.
+_BLOCK = cython.declare(cython.Py_ssize_t, 512)
+# So few rows are walked one by one, because starting a loop over them takes longer.
+_FEW = cython.declare(cython.Py_ssize_t, 8)
+_EVERY = cython.declare(cython.uint, 0xFFFFFFFF)
+MOST_LEAVES, BLOCK = _MOST_LEAVES, _BLOCK
 
 
-@kernel()
 def trace_trees(
-    starts: IntArray,
-    left: IntArray,
-    right: IntArray,
-    is_leaf: BoolArray,
-    order: IntArray,
-    n_below: IntArray,
+    starts: Ints1,
+    left: Ints1,
+    right: Ints1,
+    is_leaf: Bytes1,
+    order: OutInts1,
+    n_below: OutInts1,
 ) -> bool:
     """Put the nodes of trees in pre-order, and count the leaves below each; false if it fails.
 
     `starts` has the first node of each tree and at the end the number of nodes. `left` and `right`
     have the children, counted from the first node of the tree. `n_below` is in the new order.
     """
-    stack = np.empty(len(order) + 1, dtype=np.int64)
-    for t in range(len(starts) - 1):
-        start, end = starts[t], starts[t + 1]
-        stack[0], depth, n = start, 1, start
-        while depth > 0:
-            depth -= 1
-            node = stack[depth]
-            if n >= end or not start <= node < end:
-                return False
-            order[n] = node
-            n += 1
-            if not is_leaf[node]:
-                stack[depth], stack[depth + 1] = start + right[node], start + left[node]
-                depth += 2
-        if n != end:
+    stack: OutInts1 = np.empty(order.shape[0] + 1, dtype=np.int64)
+    is_fine: cython.bint = True
+    with cython.nogil:
+        for t in range(starts.shape[0] - 1):
+            start, end = starts[t], starts[t + 1]
+            is_fine = _trace_tree(start, end, left, right, is_leaf, order, n_below, stack)
+            if not is_fine:
+                break
+    return is_fine
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _trace_tree(
+    start: cython.longlong,
+    end: cython.longlong,
+    left: Ints1,
+    right: Ints1,
+    is_leaf: Bytes1,
+    order: OutInts1,
+    n_below: OutInts1,
+    stack: OutInts1,
+) -> cython.bint:
+    """Put the nodes of one tree in pre-order; false if it fails."""
+    depth, n = 1, start
+    stack[0] = start
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        if n >= end or not start <= node < end:
             return False
-        for i in range(end - 1, start - 1, -1):  # the stack now holds what is counted already
-            if is_leaf[order[i]]:
-                n_below[i] = 1
-                stack[depth] = i
-                depth += 1
-            else:
-                depth -= 1
-                n_below[i] = n_below[stack[depth]] + n_below[stack[depth - 1]]
-                stack[depth - 1] = i
+        order[n] = node
+        n += 1
+        if not is_leaf[node]:
+            stack[depth] = start + right[node]
+            stack[depth + 1] = start + left[node]
+            depth += 2
+    if n != end:
+        return False
+    for i in range(end - 1, start - 1, -1):  # the stack now holds what is counted already
+        if is_leaf[order[i]]:
+            n_below[i] = 1
+            stack[depth] = i
+            depth += 1
+        else:
+            depth -= 1
+            n_below[i] = n_below[stack[depth]] + n_below[stack[depth - 1]]
+            stack[depth - 1] = i
     return True
 
 
-@kernel()
 def code_rows(
-    rows: FloatArray,
-    reads: BoolArray,
-    cuts: FloatArray,
-    starts: IntArray,
-    fill: FloatArray,
-    codes: LabelArray,
+    rows: Floats2,
+    reads: Bytes1,
+    cuts: Floats1,
+    starts: Ints1,
+    fill: Floats1,
+    codes: OutBytes2,
 ) -> None:
     """Count the cuts below each value that is read, inputs × rows; `fill` stands for NaN."""
-    for f in range(len(reads)):
-        if not reads[f]:
-            continue
-        cuts_here = cuts[starts[f] : starts[f + 1]]
-        for r in range(len(rows)):
-            x = rows[r, f]
-            if x != x:
-                x = fill[f]
-            below, n = 0, len(cuts_here)
-            while n > 0:
-                half = n // 2
-                if cuts_here[below + half] < x:
-                    below += half + 1
-                    n -= half + 1
-                else:
-                    n = half
-            codes[f, r] = below
+    with cython.nogil:
+        for f in range(reads.shape[0]):
+            if not reads[f]:
+                continue
+            first, n_cuts = starts[f], starts[f + 1] - starts[f]
+            for r in range(rows.shape[0]):
+                x = rows[r, f]
+                if x != x:
+                    x = fill[f]
+                below, n = first, n_cuts
+                while n > 0:
+                    half = (n + 1) // 2
+                    below += half if cuts[below + half - 1] < x else 0
+                    n -= half
+                codes[f, r] = below - first
 
 
-@kernel()
 def collapse(
-    subsets: BoolArray,
-    trees_of: IntArray,
-    starts: IntArray,
-    inputs: StageArray,
-    blank_left: BoolArray,
-    known_left: BoolArray,
-    left: AnyArray,
-    right: AnyArray,
-    leaves: SingleArray,
-    baseline: FloatArray,
-    alive: AnyArray,
-    base: FloatArray,
+    subsets: Bytes2,
+    trees_of: Ints1,
+    starts: Ints1,
+    inputs: Stages1,
+    blank_left: Bytes1,
+    known_left: Bytes1,
+    left: cython.const[Mask][::1],
+    right: cython.const[Mask][::1],
+    leaves: Singles1,
+    baseline: Floats1,
+    alive: Mask[:, ::1],
+    base: OutFloats2,
 ) -> None:
     """Find the leaves that a subset can reach in each tree; trees with one are added to `base`.
 
@@ -124,92 +154,117 @@ def collapse(
     At a node of `known_left`, all rows go left if its input is bought.
     `alive`, subsets × trees, holds 0 for a tree that was added to `base`, subsets × outputs.
     """
-    for b in range(len(subsets)):
-        t = 0
-        for k in range(len(trees_of)):
-            base[b, k] = baseline[k]
-            for _ in range(trees_of[k]):
-                n_leaves = starts[t + 1] - starts[t]
-                reached = (np.uint64(1) << np.uint64(n_leaves)) - np.uint64(1)
-                for i in range(starts[t] - t, starts[t + 1] - t - 1):
-                    is_bought = subsets[b, inputs[i]]
-                    if not is_bought or known_left[i]:
-                        goes_left = is_bought or blank_left[i]
-                        reached &= ~np.uint64(right[i] if goes_left else left[i])
-                if reached & (reached - np.uint64(1)) == np.uint64(0):
-                    base[b, k] += leaves[starts[t] + lowest_bit(np.uint32(reached))]
-                    reached = np.uint64(0)
-                alive[b, t] = reached
-                t += 1
+    reached: cython.uint
+    goes_left: cython.bint
+    t: cython.Py_ssize_t
+    with cython.nogil:
+        for b in range(subsets.shape[0]):
+            t = 0
+            for k in range(trees_of.shape[0]):
+                base[b, k] = baseline[k]
+                for _ in range(trees_of[k]):
+                    reached = _EVERY >> (32 - (starts[t + 1] - starts[t]))
+                    for i in range(starts[t] - t, starts[t + 1] - t - 1):
+                        is_bought = subsets[b, inputs[i]]
+                        if not is_bought or known_left[i]:
+                            goes_left = is_bought or blank_left[i]
+                            reached &= ~(right[i] if goes_left else left[i])
+                    if reached & (reached - 1) == 0:
+                        base[b, k] += leaves[starts[t] + lowest_bit(reached)]
+                        reached = 0
+                    alive[b, t] = reached
+                    t += 1
 
 
-@helper()
-def _keep_leaves(codes, cut, left, kept):
-    """Take the leaves on the left from rows that go right."""
-    others = ~left
-    for r in range(len(codes)):
-        kept[r] &= others if codes[r] > cut else _EVERY
-
-
-@helper()
-def _add_to_few(codes, subsets, trees_of, starts, inputs, cuts, left, leaves, alive, base, logits):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_to_few(
+    codes: Bytes2,
+    subsets: Bytes2,
+    trees_of: Ints1,
+    starts: Ints1,
+    inputs: Stages1,
+    cuts: Bytes1,
+    left: cython.const[Mask][::1],
+    leaves: Singles1,
+    alive: Mask[:, ::1],
+    base: OutFloats2,
+    logits: OutFloats3,
+) -> cython.void:
     """Add up the trees as `add_trees` does, row after row."""
-    for b in range(len(subsets)):
+    mask: cython.uint
+    goes_right: cython.bint
+    t: cython.Py_ssize_t
+    total: cython.double
+    for b in range(subsets.shape[0]):
         for r in range(codes.shape[1]):
             t = 0
-            for k in range(len(trees_of)):
+            for k in range(trees_of.shape[0]):
                 total = base[b, k]
                 for _ in range(trees_of[k]):
-                    mask = np.uint32(alive[b, t])
+                    mask = alive[b, t]
                     if mask:
                         for i in range(starts[t] - t, starts[t + 1] - t - 1):
                             goes_right = subsets[b, inputs[i]] & (codes[inputs[i], r] > cuts[i])
-                            mask &= ~np.uint32(left[i] if goes_right else 0)
+                            mask = mask & ~left[i] if goes_right else mask
                         total += leaves[starts[t] + lowest_bit(mask)]
                     t += 1
                 logits[b, k, r] = total
 
 
-@helper()
-def _leaf_values(alive, subset, read, kept, values, mask, reached):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _leaf_values(
+    alive: Mask,
+    subsets: Bytes2,
+    b: cython.Py_ssize_t,
+    read: OutInts1,
+    n_read: cython.Py_ssize_t,
+    kept: Mask[:, ::1],
+    n: cython.Py_ssize_t,
+    values: OutFloats1,
+    mask: Mask[::1],
+    reached: OutFloats1,
+) -> cython.void:
     """Value of the leaf that each row of a block reaches in a tree, for one subset."""
-    is_first = True
-    for i in range(len(read)):
-        if not subset[read[i]]:
+    is_first: cython.bint = True
+    for i in range(n_read):
+        if not subsets[b, read[i]]:
             continue
         if is_first:
             is_first = False
-            for r in range(len(mask)):
+            for r in range(n):
                 mask[r] = alive & kept[i, r]
         else:
-            for r in range(len(mask)):
+            for r in range(n):
                 mask[r] &= kept[i, r]
-    for r in range(len(mask)):
+    for q in range(n // 4):  # by fours: compilers do not unroll it themselves
+        r = 4 * q
+        reached[r] = values[lowest_bit(mask[r])]
+        reached[r + 1] = values[lowest_bit(mask[r + 1])]
+        reached[r + 2] = values[lowest_bit(mask[r + 2])]
+        reached[r + 3] = values[lowest_bit(mask[r + 3])]
+    for r in range(n // 4 * 4, n):
         reached[r] = values[lowest_bit(mask[r])]
 
 
-@helper()
-def _add(reached, total):
-    for r in range(len(reached)):
-        total[r] += reached[r]
-
-
-@kernel()
 def add_trees(
-    codes: LabelArray,
-    subsets: BoolArray,
-    trees_of: IntArray,
-    starts: IntArray,
-    inputs: StageArray,
-    cuts: LabelArray,
-    left: AnyArray,
-    leaves: SingleArray,
-    alive: AnyArray,
-    order: IntArray,
-    base: FloatArray,
-    logits: FloatArray,
-    kept: AnyArray,
-    mask: AnyArray,
+    codes: Bytes2,
+    subsets: Bytes2,
+    trees_of: Ints1,
+    starts: Ints1,
+    inputs: Stages1,
+    cuts: Bytes1,
+    left: cython.const[Mask][::1],
+    leaves: Singles1,
+    alive: Mask[:, ::1],
+    order: Ints2,
+    base: OutFloats2,
+    logits: OutFloats3,
+    kept: Mask[:, ::1],
+    mask: Mask[::1],
 ) -> None:
     """Add up the trees for rows and subsets: `logits` is subsets × outputs × rows.
 
@@ -217,85 +272,96 @@ def add_trees(
     has the same leaf for all of them. `kept`, with a line for each input that a tree may read, and
     `mask` are scratch for a block.
     """
-    n_rows, n_inputs = codes.shape[1], len(codes)
+    n_inputs, n_rows = codes.shape[0], codes.shape[1]
     if n_rows <= _FEW:
-        _add_to_few(
-            codes, subsets, trees_of, starts, inputs, cuts, left, leaves, alive, base, logits
-        )
+        with cython.nogil:
+            _add_to_few(
+                codes, subsets, trees_of, starts, inputs, cuts, left, leaves, alive, base, logits
+            )
         return
-    values = np.empty(MOST_LEAVES + 1)
-    reached = np.empty(BLOCK)
-    place = np.full(n_inputs, -1)
-    read = np.empty(MOST_LEAVES, dtype=np.int64)
-    asked = np.zeros(n_inputs, dtype=np.bool_)
-    for b in range(len(subsets)):
-        for f in range(n_inputs):
-            asked[f] |= subsets[b, f]
-    for start in range(0, n_rows, BLOCK):
-        n = min(BLOCK, n_rows - start)
-        t = 0
-        for k in range(len(trees_of)):
-            for b in range(len(subsets)):
-                logits[b, k, start : start + n] = base[b, k]
-            for _ in range(trees_of[k]):
-                n_read = 0
-                for i in range(starts[t] - t, starts[t + 1] - t - 1):
-                    f = inputs[i]
-                    if not asked[f]:
-                        continue
-                    if place[f] < 0:
-                        place[f], read[n_read] = n_read, f
-                        kept[n_read, :n] = _EVERY
-                        n_read += 1
-                    _keep_leaves(codes[f, start : start + n], cuts[i], left[i], kept[place[f], :n])
-                for i in range(starts[t + 1] - starts[t]):
-                    values[i] = leaves[starts[t] + i]
-                last = np.uint64(0)
-                for j in range(len(subsets)):
-                    b = order[t, j]
-                    if alive[b, t] == 0:
-                        continue
-                    if alive[b, t] != last:
-                        last = alive[b, t]
-                        _leaf_values(
-                            last, subsets[b], read[:n_read], kept, values, mask[:n], reached
-                        )
-                    _add(reached[:n], logits[b, k, start : start + n])
-                for i in range(n_read):
-                    place[read[i]] = -1
-                t += 1
+    values: OutFloats1 = np.empty(_MOST_LEAVES + 1)
+    reached: OutFloats1 = np.empty(_BLOCK)
+    place: OutInts1 = np.full(n_inputs, -1)
+    read: OutInts1 = np.empty(_MOST_LEAVES, dtype=np.int64)
+    asked: OutBytes1 = np.zeros(n_inputs, dtype=np.uint8)
+    every: Mask
+    others: Mask
+    last: Mask
+    t: cython.Py_ssize_t
+    n_read: cython.Py_ssize_t
+    with cython.nogil:
+        for b in range(subsets.shape[0]):
+            for f in range(n_inputs):
+                asked[f] |= subsets[b, f]
+        for block in range((n_rows + _BLOCK - 1) // _BLOCK):
+            start = _BLOCK * block
+            n = min(_BLOCK, n_rows - start)
+            t = 0
+            for k in range(trees_of.shape[0]):
+                for b in range(subsets.shape[0]):
+                    for r in range(start, start + n):
+                        logits[b, k, r] = base[b, k]
+                for _ in range(trees_of[k]):
+                    n_read = 0
+                    for i in range(starts[t] - t, starts[t + 1] - t - 1):
+                        f = inputs[i]
+                        if not asked[f]:
+                            continue
+                        others = ~left[i]
+                        every = left[i] | others
+                        if place[f] < 0:
+                            place[f], read[n_read] = n_read, f
+                            for r in range(n):
+                                kept[n_read, r] = every
+                            n_read += 1
+                        # Rows that go right lose the leaves on the left.
+                        p, cut = place[f], cuts[i]
+                        for r in range(n):
+                            kept[p, r] &= others if codes[f, start + r] > cut else every
+                    for i in range(starts[t + 1] - starts[t]):
+                        values[i] = leaves[starts[t] + i]
+                    last = 0
+                    for j in range(subsets.shape[0]):
+                        b = order[t, j]
+                        if alive[b, t] == 0:
+                            continue
+                        if alive[b, t] != last:
+                            last = alive[b, t]
+                            _leaf_values(
+                                last, subsets, b, read, n_read, kept, n, values, mask, reached
+                            )
+                        for r in range(n):
+                            logits[b, k, start + r] += reached[r]
+                    for i in range(n_read):
+                        place[read[i]] = -1
+                    t += 1
 
 
-@kernel()
-def likeliest_of(
-    logits: FloatArray,
-    winner: IntArray,
-    confidence: FloatArray,
-) -> None:
+def likeliest_of(logits: OutFloats3, winner: OutInts2, confidence: OutFloats2) -> None:
     """Likeliest class and its probability: subsets × rows, of logits subsets × outputs × rows.
 
     The logits are used up.
     """
     n_rows = logits.shape[2]
-    top = np.empty(min(n_rows, BLOCK))
-    for b in range(len(logits)):
-        for start in range(0, n_rows, BLOCK):
-            n = min(BLOCK, n_rows - start)
-            rows = slice(start, start + n)
-            find_likeliest(logits[b, :, rows], n, top, winner[b, rows], confidence[b, rows])
+    top: OutFloats1 = np.empty(min(n_rows, _BLOCK))
+    with cython.nogil:
+        for b in range(logits.shape[0]):
+            for block in range((n_rows + _BLOCK - 1) // _BLOCK):
+                start = _BLOCK * block
+                n = min(_BLOCK, n_rows - start)
+                find_likeliest(logits[b], start, n, top, winner[b], confidence[b])
 
 
-@kernel()
-def shares_of(
-    logits: FloatArray,
-    probabilities: FloatArray,
-) -> None:
+def shares_of(logits: OutFloats2, probabilities: OutFloats2) -> None:
     """Probabilities of all classes, rows × classes, of one subset's logits, outputs × rows.
 
     The largest is the confidence of `likeliest_of`, to the last bit. The logits are used up.
     """
     n_rows = logits.shape[1]
-    top, confidence = np.empty(n_rows), np.empty(n_rows)
-    winner = np.empty(n_rows, dtype=np.int64)
-    find_likeliest(logits, n_rows, top, winner, confidence)
-    fill_probabilities(logits, winner, confidence, probabilities)
+    scratch: OutFloats2 = np.empty((2, n_rows))
+    top: OutFloats1 = scratch[0]
+    confidence: OutFloats1 = scratch[1]
+    winner: OutInts1 = np.empty(n_rows, dtype=np.int64)
+    with cython.nogil:
+        find_likeliest(logits, 0, n_rows, top, winner, confidence)
+        fill_probabilities(logits, n_rows, winner, confidence, 0, probabilities)

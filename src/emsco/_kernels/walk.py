@@ -21,12 +21,28 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
+import cython
+from cython.cimports.emsco._kernels.arrays import (
+    Bytes1,
+    Floats1,
+    Floats2,
+    Ints1,
+    Ints2,
+    OutFloats1,
+    OutFloats2,
+    OutInts1,
+    OutInts2,
+    OutWords2,
+    Words2,
+    Words3,
+)
+from cython.cimports.emsco._kernels.bits import popcount
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
-from emsco._kernels.bits import popcount
-from emsco._kernels.chains import allowance
-from emsco._kernels.compiler import helper, kernel
+
+_EVERY = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_MIX = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_MIX_WRONG = cython.declare(cython.ulonglong, 0xC2B2AE3D27D4EB4F)
 
 
 class WalkRules(NamedTuple):
@@ -51,7 +67,7 @@ class WalkArrays(NamedTuple):
     last: BoolArray  # levels of the last stage
     missing: WordArray  # rows that lack some of these features, by subset of `missing_mask`
     missing_mask: int
-    weights: WordArray  # how much each row of a word counts
+    weights: IntArray  # how much each row of a word counts
     cost: FloatArray
     next_cost: FloatArray  # least that one more stage costs
     place: IntArray  # sum of the digits' values of a subset's features, in two numbers: see `Finds`
@@ -66,7 +82,7 @@ class Path(NamedTuple):
     tried: IntArray  # the subset that the next stage tries now
     undecided: WordArray
     blocked: WordArray  # rows that lack a feature which the stage tried now buys
-    counts: WordArray  # rows that leave at the stage tried now by level; then wrong ones
+    counts: IntArray  # rows that leave at the stage tried now by level; then wrong ones
     at: IntArray  # current line; -1 at the end of the walk
 
 
@@ -79,43 +95,74 @@ class Finds(NamedTuple):
     tally: IntArray  # finds, subsets tried, designs settled
 
 
-@helper()
-def _note(finds, accepted, wrong, spent, stages, count, code, levels, apart):
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _allowance(
+    known: Floats2, accepted: cython.longlong, wrong: cython.longlong, shift: cython.int
+) -> cython.double:
+    """As in `chains`, where a call from here would take longer."""
+    line: cython.longlong = 1
+    return known[(accepted + (line << shift) - 1) >> shift, wrong >> shift]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _note(
+    numbers: OutInts2,
+    costs: OutFloats1,
+    slots: OutInts1,
+    tally: OutInts1,
+    accepted: cython.longlong,
+    wrong: cython.longlong,
+    spent: cython.double,
+    stages: cython.longlong,
+    count: cython.longlong,
+    code: cython.longlong,
+    levels: cython.longlong,
+    apart: cython.bint,
+) -> cython.void:
     """Add a design, or count it with those that have its objectives."""
-    numbers, slots = finds.numbers, finds.slots
-    mask = np.uint64(len(slots) - 1)
-    place = np.uint64(0)
+    mask: cython.ulonglong = slots.shape[0] - 1
+    place: cython.ulonglong = 0
+    h: cython.ulonglong = cython.cast(cython.ulonglong, accepted)
     if not apart:
-        h = np.uint64(accepted) * np.uint64(0x9E3779B97F4A7C15)
-        h = (h ^ np.uint64(wrong)) * np.uint64(0xC2B2AE3D27D4EB4F)
-        h = (h ^ np.uint64(np.int64(spent * 64.0))) * np.uint64(0x9E3779B97F4A7C15)
-        place = (h ^ (h >> np.uint64(29))) & mask
+        h = (h * _MIX) & _EVERY
+        h = ((h ^ cython.cast(cython.ulonglong, wrong)) * _MIX_WRONG) & _EVERY
+        whole = cython.cast(cython.longlong, spent * 64.0)
+        h = ((h ^ cython.cast(cython.ulonglong, whole)) * _MIX) & _EVERY
+        place = (h ^ (h >> 29)) & mask
         while slots[place] >= 0:
             i = slots[place]
-            if numbers[i, 0] == accepted and numbers[i, 1] == wrong and finds.spent[i] == spent:
+            if numbers[i, 0] == accepted and numbers[i, 1] == wrong and costs[i] == spent:
                 numbers[i, 3] += count
-                if (stages, code, levels) < (numbers[i, 2], numbers[i, 4], numbers[i, 5]):
+                # Fewer stages, else the lower code of the stages, else that of the levels.
+                if stages < numbers[i, 2] or (
+                    stages == numbers[i, 2]
+                    and (code < numbers[i, 4] or (code == numbers[i, 4] and levels < numbers[i, 5]))
+                ):
                     numbers[i, 2], numbers[i, 4], numbers[i, 5] = stages, code, levels
                 return
-            place = (place + np.uint64(1)) & mask
-    i = finds.tally[0]
+            place = (place + 1) & mask
+    i = tally[0]
     slots[place] = i
     numbers[i, 0], numbers[i, 1], numbers[i, 2] = accepted, wrong, stages
     numbers[i, 3], numbers[i, 4], numbers[i, 5] = count, code, levels
-    finds.spent[i] = spent
-    finds.tally[0] = i + 1
+    costs[i] = spent
+    tally[0] = i + 1
 
 
-@kernel()
 def walk(
     rules: WalkRules,
     arrays: WalkArrays,
-    known: FloatArray,
+    known: Floats2,
     path: Path,
     finds: Finds,
-    n_early: int,
-    n_last: int,
-    budget: int,
+    n_early: cython.longlong,
+    n_last: cython.longlong,
+    budget: cython.longlong,
 ) -> None:
     """Go on along a path until its end, or `budget` subsets are tried, or finds are many.
 
@@ -124,123 +171,164 @@ def walk(
 
     One long loop on purpose, as in `chains`.
     """
-    bits, bounds, early, last = arrays.bits, arrays.bounds, arrays.early, arrays.last
-    missing, weights, cost = arrays.missing, arrays.weights, arrays.cost
-    next_cost, place, ways = arrays.next_cost, arrays.place, arrays.ways
-    full = len(cost) - 1
-    n_words, n_levels = bits.shape[1], bits.shape[2] // 2
-    numbers, amounts, undecided, blocked = path.numbers, path.amounts, path.undecided, path.blocked
-    counts, tally = path.counts, finds.tally
-    room = len(finds.numbers) - n_levels
-    strict = 1.0 - rules.slack
-    d = path.at[0]
-    while d >= 0 and tally[1] < budget and tally[0] <= room:
-        subset, accepted, wrong = numbers[d, 0], numbers[d, 3], numbers[d, 4]
-        n_designs = numbers[d, 5]
-        stages = d + 1
-        n_left = rules.n_rows - accepted
-        if numbers[d, 2] >= n_levels:
-            # Try the next subset: first as the last stage, then as one before it.
-            added = numbers[d, 1]
-            if added == 0:
-                d -= 1
+    n_rows: cython.longlong = rules.n_rows
+    max_stages: cython.longlong = rules.max_stages
+    may_stop: cython.bint = rules.may_stop
+    evaluation: cython.double = rules.evaluation
+    most_paid: cython.double = rules.most_paid
+    slack: cython.double = rules.slack
+    shift: cython.int = rules.shift
+    apart: cython.bint = rules.apart
+    bits: Words3 = arrays.bits
+    bounds: Words3 = arrays.bounds
+    early: Bytes1 = arrays.early
+    last: Bytes1 = arrays.last
+    missing: Words2 = arrays.missing
+    missing_mask: cython.longlong = arrays.missing_mask
+    weights: Ints1 = arrays.weights
+    cost: Floats1 = arrays.cost
+    next_cost: Floats1 = arrays.next_cost
+    place: Ints2 = arrays.place
+    ways: Ints2 = arrays.ways
+    numbers: OutInts2 = path.numbers
+    amounts: OutFloats2 = path.amounts
+    tried: OutInts1 = path.tried
+    undecided: OutWords2 = path.undecided
+    blocked: OutWords2 = path.blocked
+    counts: OutInts2 = path.counts
+    at: OutInts1 = path.at
+    found: OutInts2 = finds.numbers
+    found_spent: OutFloats1 = finds.spent
+    slots: OutInts1 = finds.slots
+    tally: OutInts1 = finds.tally
+    full: cython.longlong = cost.shape[0] - 1
+    n_words = bits.shape[1]
+    n_levels = bits.shape[2] // 2
+    room = found.shape[0] - n_levels
+    strict = 1.0 - slack
+    n_others = 0 if apart else n_levels  # levels that a level may do the same as
+    d: cython.Py_ssize_t
+    rows: cython.ulonglong
+    n_open: cython.longlong
+    n_doomed: cython.longlong
+    accepted: cython.longlong
+    wrong: cython.longlong
+    n_designs: cython.longlong
+    only: cython.bint
+    may_end: cython.bint
+    dear: cython.bint
+    same: cython.bint
+    is_new: cython.bint
+    with cython.nogil:
+        d = at[0]
+        while d >= 0 and tally[1] < budget and tally[0] <= room:
+            subset, accepted, wrong = numbers[d, 0], numbers[d, 3], numbers[d, 4]
+            n_designs = numbers[d, 5]
+            stages = d + 1
+            n_left = n_rows - accepted
+            if numbers[d, 2] >= n_levels:
+                # Try the next subset: first as the last stage, then as one before it.
+                added = numbers[d, 1]
+                if added == 0:
+                    d -= 1
+                    continue
+                t = subset | added
+                # A walk has one first subset. Without a choice, the last stage buys everything.
+                only = d == 0 or (stages == max_stages and not may_stop)
+                numbers[d, 1] = 0 if only else (added - 1) & (full ^ subset)
+                left = popcount(full ^ t)
+                may_end = may_stop or t == full
+                n_later = ways[left, max_stages - stages] * n_early
+                n_all = n_later + (n_last if may_end else 0)
+                tally[1] += 1
+                rise = cost[t] - cost[subset] + evaluation
+                spent = amounts[d, 0] + n_left * rise
+                dear = cost[t] + stages * evaluation > most_paid
+                if amounts[d, 1] < spent * strict or dear:
+                    tally[2] += n_designs * n_all
+                    continue
+                bought = (t ^ subset) & missing_mask
+                for i in range(2 * n_levels):
+                    counts[d, i] = 0
+                for w in range(n_words):
+                    blocked[d, w] = missing[bought, w]
+                    weight, rows = weights[w], undecided[d, w] & ~missing[bought, w]
+                    if weight == 1:  # so that the loop needs no multiplication
+                        for i in range(2 * n_levels):
+                            counts[d, i] += popcount(rows & bits[t, w, i])
+                    else:
+                        for i in range(2 * n_levels):
+                            counts[d, i] += weight * popcount(rows & bits[t, w, i])
+                if may_end:
+                    tally[2] += n_designs * n_last
+                    for level in range(n_levels):
+                        if not last[level]:
+                            continue
+                        more = accepted + counts[d, level]
+                        worse = wrong + counts[d, n_levels + level]
+                        if _allowance(known, more, worse, shift) >= spent * strict:
+                            _note(
+                                found, found_spent, slots, tally,
+                                more, worse, spent, stages, n_designs,
+                                numbers[d, 6] + stages * (place[0, t] - place[0, subset]),
+                                numbers[d, 7] + level * (place[1, t] - place[1, subset]), apart,
+                            )  # fmt: skip
+                if n_later:
+                    numbers[d, 2], tried[d], amounts[d, 2] = 0, t, spent
                 continue
-            t = subset | added
-            # A walk has one first subset. Without a choice, the last stage buys everything.
-            only = d == 0 or (stages == rules.max_stages and not rules.may_stop)
-            numbers[d, 1] = 0 if only else (added - 1) & (full ^ subset)
-            left = np.int64(popcount(np.uint64(full ^ t)))
-            may_end = rules.may_stop or t == full
-            n_later = ways[left, rules.max_stages - stages] * n_early
-            n_all = n_later + (n_last if may_end else 0)
-            tally[1] += 1
-            rise = cost[t] - cost[subset] + rules.evaluation
-            spent = amounts[d, 0] + n_left * rise
-            dear = cost[t] + stages * rules.evaluation > rules.most_paid
-            if amounts[d, 1] < spent * strict or dear:
-                tally[2] += n_designs * n_all
+            # Try the next level of the subset as a stage before the last.
+            level, t = numbers[d, 2], tried[d]
+            numbers[d, 2] = level + 1
+            if not early[level]:
                 continue
-            bought = (t ^ subset) & arrays.missing_mask
-            for i in range(2 * n_levels):
-                counts[d, i] = 0
+            n_same, is_new = 1, True
+            for other in range(n_others):
+                if (
+                    other == level
+                    or not early[other]
+                    or counts[d, other] != counts[d, level]
+                    or counts[d, n_levels + other] != counts[d, n_levels + level]
+                ):
+                    continue
+                same = True
+                for w in range(n_words):
+                    rows = bits[t, w, level] ^ bits[t, w, other]
+                    same &= (rows & undecided[d, w] & ~blocked[d, w]) == 0
+                if same:
+                    n_same += 1
+                    is_new &= other > level
+            if not is_new:  # a lower level went on for this one
+                continue
+            n_designs *= n_same
+            accepted += counts[d, level]
+            wrong += counts[d, n_levels + level]
+            n_open, n_doomed = 0, 0
             for w in range(n_words):
-                blocked[d, w] = missing[bought, w]
-                weight, rows = weights[w], undecided[d, w] & ~missing[bought, w]
-                if weight == 1:  # so that the loop needs no multiplication
-                    for i in range(2 * n_levels):
-                        counts[d, i] += popcount(rows & bits[t, w, i])
-                else:
-                    for i in range(2 * n_levels):
-                        counts[d, i] += weight * popcount(rows & bits[t, w, i])
-            if may_end:
-                tally[2] += n_designs * n_last
-                for level in range(n_levels):
-                    if not last[level]:
-                        continue
-                    more = accepted + np.int64(counts[d, level])
-                    worse = wrong + np.int64(counts[d, n_levels + level])
-                    if allowance(known, more, worse, rules.shift) >= spent * strict:
-                        _note(
-                            finds, more, worse, spent, stages, n_designs,
-                            numbers[d, 6] + stages * (place[0, t] - place[0, subset]),
-                            numbers[d, 7] + level * (place[1, t] - place[1, subset]), rules.apart,
-                        )  # fmt: skip
-            if n_later:
-                numbers[d, 2], path.tried[d], amounts[d, 2] = 0, t, spent
-            continue
-        # Try the next level of the subset as a stage before the last.
-        level, t = numbers[d, 2], path.tried[d]
-        numbers[d, 2] = level + 1
-        if not early[level]:
-            continue
-        n_same, is_new = 1, True
-        for other in range(0 if rules.apart else n_levels):
-            if (
-                other == level
-                or not early[other]
-                or counts[d, other] != counts[d, level]
-                or counts[d, n_levels + other] != counts[d, n_levels + level]
-            ):
+                weight, rows = weights[w], undecided[d, w]
+                rows &= blocked[d, w] | ~bits[t, w, level]
+                undecided[d + 1, w] = rows
+                n_open += weight * popcount(rows & bounds[t, w, 0])
+                n_doomed += weight * popcount(rows & bounds[t, w, 1])
+            max_accepted = accepted + n_open
+            allowed = _allowance(known, max_accepted, wrong + n_doomed, shift)
+            # All undecided rows pay for one more stage, and those that nobody accepts for
+            # everything if designs buy everything.
+            spent = amounts[d, 2]
+            min_spent = spent + (n_rows - accepted) * next_cost[t]
+            if not may_stop:
+                rest = cost[full] - cost[t] + evaluation
+                min_spent += (n_rows - max_accepted) * (rest - next_cost[t])
+            if allowed < min_spent * strict:
+                left = popcount(full ^ t)
+                tally[2] += n_designs * ways[left, max_stages - stages]
                 continue
-            same = True
-            for w in range(n_words):
-                rows = bits[t, w, level] ^ bits[t, w, other]
-                same &= (rows & undecided[d, w] & ~blocked[d, w]) == 0
-            if same:
-                n_same += 1
-                is_new &= other > level
-        if not is_new:  # a lower level went on for this one
-            continue
-        n_designs *= n_same
-        accepted += np.int64(counts[d, level])
-        wrong += np.int64(counts[d, n_levels + level])
-        n_open, n_doomed = np.uint64(0), np.uint64(0)
-        for w in range(n_words):
-            weight, rows = weights[w], undecided[d, w]
-            rows &= blocked[d, w] | ~bits[t, w, level]
-            undecided[d + 1, w] = rows
-            n_open += weight * popcount(rows & bounds[t, w, 0])
-            n_doomed += weight * popcount(rows & bounds[t, w, 1])
-        max_accepted = accepted + np.int64(n_open)
-        allowed = allowance(known, max_accepted, wrong + np.int64(n_doomed), rules.shift)
-        # All undecided rows pay for one more stage, and those that nobody accepts for everything
-        # if designs buy everything.
-        spent = amounts[d, 2]
-        min_spent = spent + (rules.n_rows - accepted) * next_cost[t]
-        if not rules.may_stop:
-            rest = cost[full] - cost[t] + rules.evaluation
-            min_spent += (rules.n_rows - max_accepted) * (rest - next_cost[t])
-        if allowed < min_spent * strict:
-            left = np.int64(popcount(np.uint64(full ^ t)))
-            tally[2] += n_designs * ways[left, rules.max_stages - stages]
-            continue
-        before = numbers[d, 6], numbers[d, 7]
-        new = place[0, t] - place[0, subset]
-        digits_new = place[1, t] - place[1, subset]
-        d += 1
-        numbers[d, 0], numbers[d, 1], numbers[d, 2] = t, full ^ t, n_levels
-        numbers[d, 3], numbers[d, 4], numbers[d, 5] = accepted, wrong, n_designs
-        numbers[d, 6] = before[0] + stages * new
-        numbers[d, 7] = before[1] + level * digits_new
-        amounts[d, 0], amounts[d, 1] = spent, allowed
-    path.at[0] = d
+            code, levels = numbers[d, 6], numbers[d, 7]
+            new = place[0, t] - place[0, subset]
+            digits_new = place[1, t] - place[1, subset]
+            d += 1
+            numbers[d, 0], numbers[d, 1], numbers[d, 2] = t, full ^ t, n_levels
+            numbers[d, 3], numbers[d, 4], numbers[d, 5] = accepted, wrong, n_designs
+            numbers[d, 6] = code + stages * new
+            numbers[d, 7] = levels + level * digits_new
+            amounts[d, 0], amounts[d, 1] = spent, allowed
+        at[0] = d

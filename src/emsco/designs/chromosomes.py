@@ -42,7 +42,7 @@ def compress(designs: ArrayLike) -> StageArray:
         given = np.asarray(designs)
         if given.ndim > 2:
             raise ValueError
-        compressed: StageArray = np.clip(given, NEVER, MOST_STAGES).astype(np.int16)
+        compressed: StageArray = np.clip(given, NEVER, MOST_STAGES).astype(np.int16, "C")
         wrong = given[compressed != given].tolist()
     except (TypeError, ValueError):  # text, or rows of different lengths
         wrong = [designs]

@@ -33,8 +33,8 @@ from emsco._base.typing import (
     WordArray,
 )
 from emsco._base.workers import Workers, slices
-from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
+from emsco.designs.slots import Slots
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
 from emsco.models.bits import WORD, bits_of_margins
@@ -184,7 +184,7 @@ class SubsetBank:
             rows of each counted class, over all stages; then the rows of each stage, 0 after a
             design's last one.
         """
-        max_stages = int(n_stages.max())
+        max_stages, designs = int(n_stages.max()), np.ascontiguousarray(designs)
         if levels is None:
             levels = np.zeros((len(designs), max_stages), dtype=np.int64)
         counts = np.zeros((2, len(designs), self.n_ahead + max_stages), dtype=np.int64)
@@ -207,13 +207,18 @@ class SubsetBank:
     def _add_counts(
         self, designs: StageArray, n_stages: IntArray, chains: IntArray, counts: IntArray
     ) -> None:
+        begin = int(self.has_prices)  # what rows pay stands before the counts
+
         def add(part: slice) -> None:
-            # What rows pay stands before the counts; the bits add to the rest.
-            exits, correct_exits = counts[:, part, int(self.has_prices) :]
+            some = designs[part]
+            exits = np.zeros((2, len(some), counts.shape[2] - begin), dtype=np.int64)
+            spent = np.zeros(len(some), dtype=np.int64)
             for bits in self.engine.bits:
-                bits.add_counts(designs[part], chains[part], n_stages[part], exits, correct_exits)
+                bits.add_counts(some, chains[part], n_stages[part], *exits)
                 if self.has_prices:
-                    bits.add_prices(designs[part], chains[part], counts[0, part, 0])
+                    bits.add_prices(some, chains[part], spent)
+            counts[:, part, begin:] = exits
+            counts[0, part, :begin] = spent[:, None]
 
         # Threads pay only where there are words enough to read.
         worth = chains.size * 16 * self.n_words > _WORTH_COUNTING

@@ -95,13 +95,13 @@ class Models:
             Stage at which a row leaves, or the number of stages if it does not. Likeliest class
             and its probability, at the last stage that saw the row.
         """
-        stage, winner = np.empty((2, len(rows)), dtype=np.int64)
+        stage, winner = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
         confidence = np.empty(len(rows))
         if thresholds.ndim == 1:
             thresholds = np.tile(thresholds, (len(self.sizes), 1))
         decide = decide_rows if self.n_outputs == 1 else decide_rows_many
         decide(
-            rows,
+            np.ascontiguousarray(rows),
             mean,
             inverse,
             self.columns,
@@ -124,7 +124,7 @@ class Models:
         The largest equals the confidence of `decide` there, to the last bit.
         """
         return probabilities_of(
-            rows,
+            np.ascontiguousarray(rows),
             mean,
             inverse,
             self.columns,
@@ -168,7 +168,7 @@ def mixing_of_pairs(n_classes: int) -> FloatArray:
     a, b = np.tril_indices(n_classes - 1)
     # Only differences of logits matter: the mixed term of a pair of classes.
     apart = basis[k] - basis[other]
-    return apart[:, a] * apart[:, b]
+    return np.ascontiguousarray(apart[:, a] * apart[:, b])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,7 +94,7 @@ class LogisticFitter:
         add_up(self._shards, at, np.zeros(1, dtype=np.int64))
         size = coefs.shape[1]
         if self._n_classes > 2:
-            turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, *self._scratch())
+            turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, self._scratch())
         lower = np.tril(at.hessian[0, :size, :size])
         hessian = lower + np.tril(lower, -1).T
         return at.gradient[0] - hessian @ coefs[0], hessian

@@ -159,7 +159,7 @@ class Shard:
         else:
             side = -(-width // 4) * 4
             scratch = np.empty((n_classes, width)), np.zeros((side, side))
-            add_terms_many(self._double, self._single, *sums, *scratch)
+            add_terms_many(*self._double, *self._single, *sums, *scratch)
 
     @property
     def n_train(self) -> int:

@@ -191,7 +191,7 @@ class LinearModels(StageModels):
 
     @cached_property
     def _confidence(self) -> Callable[[float], float]:
-        return confidence_of.compiled  # called once per row, so every microsecond counts
+        return confidence_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ import numpy as np
 from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import CostUnits, FeatureCosts
 from emsco.costs.prices import ScoredPrices
 from emsco.designs.chromosomes import (
@@ -24,6 +23,7 @@ from emsco.designs.chromosomes import (
     totals_by_stage,
     waits_by_stage,
 )
+from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
 from emsco.models.bank import SubsetBank

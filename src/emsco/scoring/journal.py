@@ -18,7 +18,6 @@ import numpy as np
 from emsco._base.digests import DIGEST
 from emsco._base.store import LockedError, Place, Store
 from emsco._base.typing import IntArray, StageArray
-from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import (
     MOST_STAGES,
     compress,
@@ -28,6 +27,7 @@ from emsco.designs.chromosomes import (
     stages_of,
     with_levels,
 )
+from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError
 

@@ -337,10 +337,11 @@ class ScoredRows:
             whole = np.bincount(rows, self.weights)
             # Rows that share a place are averaged by their weight.
             share = (self.weights / np.where(whole > 0, whole, 1)[rows]).astype(np.float32)
-        shares = np.zeros((3, len(designs), n_places), dtype=np.float32)
+        shares = np.empty((3, len(designs), n_places), dtype=np.float32)
 
         def add(task: tuple[int, RowOutcomes]) -> None:
             i, outcomes = task
+            sums = np.zeros((3, n_places), dtype=np.float32)
             add_shares(
                 outcomes.given,
                 outcomes.stage,
@@ -349,8 +350,9 @@ class ScoredRows:
                 share,
                 paid[i],
                 self.n_classes,
-                shares[:, i],
+                sums,
             )
+            shares[:, i] = sums
             if (by_price := self.paid_by_price(designs[i], outcomes)) is not None:
                 # What rows pay by prices of their own comes on top of what all pay.
                 mean = np.bincount(rows, share * by_price, n_places)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco._kernels.variation import measure_distances
 from emsco.designs.chromosomes import (
     NEVER,
@@ -19,6 +18,7 @@ from emsco.designs.chromosomes import (
     stages_of,
     subset_words,
 )
+from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid, inherit_levels
 from emsco.scoring.scores import Scores

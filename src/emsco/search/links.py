@@ -353,7 +353,7 @@ def _subsets(evaluator: Evaluator, words: WordArray, places: IntArray) -> Subset
     grid = evaluator.grid
     by_level = [bank.bits_of(words, grid, level, places) for level in range(grid.n_levels)]
     accepts, correct = np.stack(by_level, axis=2)
-    missing = bank.missing[:, places]
+    missing = bank.missing.take(places, axis=1)
     return Subsets(
         members=words,
         cost=evaluator.usual.of_subsets(subsets_of_words(words, bank.n_features)).astype(float),
@@ -361,7 +361,7 @@ def _subsets(evaluator: Evaluator, words: WordArray, places: IntArray) -> Subset
         errs=accepts & ~correct,
         reach=np.zeros((len(words) + 1, accepts.shape[2]), dtype=np.uint64),
         missing=missing if missing.any() else missing[:0],
-        weights=bank.word_weights[places].astype(np.uint64),
+        weights=bank.word_weights[places],
     )
 
 

@@ -94,6 +94,7 @@ def recombine(
     that a parent never buys is passed on as such. A child that would buy nothing is a copy of the
     first parent.
     """
+    first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
     draws = rng.random((n_pairs, 3 + n_features))
@@ -111,6 +112,7 @@ def mutate(
     beta-binomial otherwise. A mutant that would buy nothing is a copy of its parent. The feature
     that every design of the space buys first is put back to the first stage.
     """
+    designs = np.ascontiguousarray(designs)
     mutants = np.empty_like(designs)
     draws = rng.random(designs.shape)
     mutate_rows(
@@ -193,11 +195,11 @@ def neighbours(
     draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
     step = np.argsort(draws, axis=1)[:, :max_steps]
     # What is left after a design's own steps is cut off here, as designs differ in their number.
-    parent, column = np.nonzero(step < steps[:, None])
+    parent, column = map(np.ascontiguousarray, np.nonzero(step < steps[:, None]))
     children = np.empty((len(parent), n_features), dtype=np.int16)
     allowed = np.empty(len(parent), dtype=np.bool_)
     take_steps(
-        designs,
+        np.ascontiguousarray(designs),
         parent,
         step[parent, column],
         n_places,

@@ -23,7 +23,6 @@ from emsco.app.cli.monitor import monitor
 from emsco.app.cli.options import HowToRead
 from emsco.app.cli.serve import serve
 from emsco.app.cli.views import explore, plot
-from emsco.app.cli.warm import warm
 from emsco.app.cli.words import in_options
 from emsco.errors import EMSCOError
 
@@ -51,7 +50,6 @@ app.command()(serve)
 app.command()(plot)
 app.command()(explore)
 app.command()(export)
-app.command()(warm)
 
 
 def _show_version(wanted: bool) -> None:

@@ -390,7 +390,7 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
-    # Imported late: a fit needs scikit-learn and Numba, which --help must not wait for.
+    # Imported late: a fit needs scikit-learn, which --help must not wait for.
     from emsco.app.runs.fit import fit_files
 
     settings: dict[str, Any] = {"n_jobs": jobs}

@@ -40,7 +40,7 @@ from emsco.scoring.journal import remove_empty_checkpoint
 from emsco.search.settings import PaperSearch
 from emsco.stats.error_costs import plain_costs
 
-_LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
+_LIBRARIES = ("emsco", "numpy", "scikit-learn", "scipy")
 
 
 def fit_files(

@@ -9,7 +9,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco._kernels.boosting import BLANK, Growth, Rows, Scratch, Trees, boost
 from emsco._kernels.trees import trace_trees
 from emsco.models.batches import n_outputs_of
@@ -155,9 +155,9 @@ def train_trees(
     n_outputs = len(baseline)
     order = np.arange(rounds * n_outputs).reshape(rounds, n_outputs).T.ravel()
     # An ensemble has its nodes in pre-order.
-    sizes = trees.n_nodes[order]
-    there = np.arange(trees.inputs.shape[1]) < sizes[:, None]
-    inputs, cuts, blank_left, left, values = (one[order][there] for one in trees[:5])
+    sizes = trees.pop("n_nodes")[order]
+    there = np.arange(trees["inputs"].shape[1]) < sizes[:, None]
+    inputs, cuts, blank_left, left, values = (one[order][there] for one in trees.values())
     starts, is_leaf = np.concatenate([[0], np.cumsum(sizes)]), inputs < 0
     children = left.astype(np.int64)
     placed, n_below = np.empty((2, len(inputs)), dtype=np.int64)
@@ -223,21 +223,21 @@ def _boosted(
     baseline: FloatArray,
     size: BoostingSize,
     patience: int,
-) -> tuple[Trees, int, FloatArray]:
-    """Run the kernel; return the trees, the number of rounds and the losses of held rows."""
+) -> tuple[dict[str, AnyArray], int, FloatArray]:
+    """Run the kernel; return the arrays of trees, the number of rounds, losses of held rows."""
     n_inputs, n_rows, n_outputs = *rows.codes.shape, len(baseline)
     if held is None:
         nothing = np.zeros((n_inputs, 0), dtype=np.uint8)
         held = BinnedRows(nothing, np.zeros(0, dtype=np.int64), np.zeros(0))
     max_nodes, n_trees = 2 * size.leaves - 1, size.rounds * n_outputs
-    trees = Trees(
-        inputs=np.full((n_trees, max_nodes), -1, dtype=np.int16),
-        bins=np.zeros((n_trees, max_nodes), dtype=np.int16),
-        blank_left=np.zeros((n_trees, max_nodes), dtype=np.bool_),
-        left=np.zeros((n_trees, max_nodes), dtype=np.int16),
-        values=np.zeros((n_trees, max_nodes)),
-        n_nodes=np.zeros(n_trees, dtype=np.int64),
-    )
+    trees = {
+        "inputs": np.full((n_trees, max_nodes), -1, dtype=np.int16),
+        "bins": np.zeros((n_trees, max_nodes), dtype=np.int16),
+        "blank_left": np.zeros((n_trees, max_nodes), dtype=np.bool_),
+        "left": np.zeros((n_trees, max_nodes), dtype=np.int16),
+        "values": np.zeros((n_trees, max_nodes)),
+        "n_nodes": np.zeros(n_trees, dtype=np.int64),
+    }
     scratch = Scratch(
         slopes=np.empty((2, n_rows)),
         ordered=np.empty((n_rows, 2)),
@@ -256,7 +256,7 @@ def _boosted(
         _started(held, baseline),
         bins.counts,
         growth,
-        trees,
+        Trees(**trees),
         losses,
         scratch,
     )

@@ -114,11 +114,11 @@ class _SubsetSpace:
         return slack_of(self.costs)
 
     @property
-    def weights(self) -> WordArray:
+    def weights(self) -> IntArray:
         """Weight of each row of a word."""
         if self.word_weights is None:
-            return np.ones(self.n_words, dtype=np.uint64)
-        return self.word_weights.astype(np.uint64)
+            return np.ones(self.n_words, dtype=np.int64)
+        return self.word_weights
 
     def subset_costs(self) -> FloatArray:
         """Cost of buying each subset, fees included."""

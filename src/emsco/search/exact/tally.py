@@ -68,9 +68,10 @@ def landscape_of(space: SingleThresholdSpace, per_one: float, n_jobs: int) -> La
         rows[0] = np.packbits(np.arange(64 * space.n_words) < n_rows, bitorder="little").view("<u8")
         counts = np.zeros((max_subsets + 1, 4), dtype=np.int64)
         counts[0, 0] = n_rows
+        chain = np.zeros((2, max_subsets + 1), dtype=np.int64)
         designs, total = np.zeros((2, *shape), dtype=np.int64)
         sums = designs, np.full(shape, _UNSEEN), total
-        tally_designs(space.accepts, errs, costs, firsts, max_subsets, rows, counts, *sums)
+        tally_designs(space.accepts, errs, costs, firsts, max_subsets, rows, counts, chain, *sums)
         return sums
 
     # The one design of a single stage, then all others.

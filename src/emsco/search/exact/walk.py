@@ -176,7 +176,7 @@ class _Walk:
             tried=np.zeros(n_lines, dtype=np.int64),
             undecided=np.zeros((n_lines, n_words), dtype=np.uint64),
             blocked=np.zeros((n_lines, n_words), dtype=np.uint64),
-            counts=np.zeros((n_lines, 2 * space.n_levels), dtype=np.uint64),
+            counts=np.zeros((n_lines, 2 * space.n_levels), dtype=np.int64),
             at=np.full(1, -1),
         )
         # Nothing bounds the cost before the first stage.
