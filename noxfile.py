@@ -72,6 +72,13 @@ def python(session: nox.Session) -> None:
     run_tests(session)
 
 
+@nox.session
+def checked(session: nox.Session) -> None:
+    """Tests with kernels that check the bounds of arrays."""
+    session.install("-e", ".[test]", "-e", "./lab", env={"EMSCO_CHECKED": "1"})
+    run_tests(session)
+
+
 def try_package(session: nox.Session, ending: str) -> None:
     """Build both files; use the one with this ending in an empty environment, away from here."""
     session.install("build", "twine")
@@ -133,5 +140,5 @@ def gate(session: nox.Session) -> None:
 def full(session: nox.Session) -> None:
     """Everything: the gate with coverage, all versions, the built files and the documentation."""
     every_python = [f"python-{version}" for version in PYTHONS]
-    for name in ("gate", "lowest", "newest", *every_python, "wheel", "sdist", "docs"):
+    for name in ("gate", "checked", "lowest", "newest", *every_python, "wheel", "sdist", "docs"):
         session.notify(name)

@@ -44,7 +44,7 @@ import emsco  # noqa: E402
 
 RELEASE, COMMIT = "0.3", "1d0f24e"
 ERRORS = {"CheckpointError": "FileError"}  # what 0.3 called it → what it is called now
-LIBRARIES = ("numba", "numpy", "pandas", "scikit-learn", "scipy")
+LIBRARIES = ("numpy", "pandas", "scikit-learn", "scipy")
 ANSWER = "--answer"  # what a version is called with to answer: the first problem and how many
 
 
