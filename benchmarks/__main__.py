@@ -18,6 +18,7 @@ BENCHMARKS = {
     "fit": "default fits beside one boosted model, or beside other sources of emsco",
     "search": "how much of the true front a search finds; single rows and tables decided",
     "service": "cases a second of the service, beside requests that do nothing",
+    "start": "seconds until emsco has started, and the megabytes of what it needs",
     "trust": "certificates, monitors, intervals and expected figures, on fresh rows",
 }
 

@@ -13,7 +13,7 @@ from support.tree_makers import random_trees
 from emsco import Cascade, Design, FeatureCosts, FileError, ParameterError, Question
 from emsco.data.columns import ColumnCode
 from emsco.data.encoding import Encoding
-from emsco.models.boosting.fitters import BoostedModels
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 import search
 import service
+import start
 import trust
 import yardstick
 from support.comparisons import small_set
 
 
-@pytest.mark.parametrize("name", ["bakeoff", "engine", "fit", "search", "service", "trust"])
+@pytest.mark.parametrize(
+    "name", ["bakeoff", "engine", "fit", "search", "service", "start", "trust"]
+)
 def test_help_names_the_command(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     with pytest.raises(SystemExit, match="0"):
@@ -55,6 +58,15 @@ def test_the_service_decides_cases_in_every_way():
     table = service.measure(8, 2)
     assert list(table.index) == ["nothing", "single", "fed", "batch"]
     assert (table["a second"] > 0).all()
+
+
+def test_a_start_takes_time_and_its_packages_take_room(tmp_path):
+    table = start.measure(tmp_path, 1)
+    assert (table > 0).all(axis=None)
+    assert (table.iloc[0] < table.loc["emsco decide, one row"]).all()
+    megabytes = start.sizes()["megabytes"]
+    assert megabytes["all"] == pytest.approx(megabytes.drop("all").sum())
+    assert {name.split()[0] for name in megabytes.index} > {"numpy", "pyarrow", "emsco", "all"}
 
 
 @pytest.mark.thorough

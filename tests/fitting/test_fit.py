@@ -23,7 +23,8 @@ from emsco.fitting.fit import Deadline
 from emsco.fitting.settings import Effort
 from emsco.front import economical
 from emsco.front.assessment import Assessor
-from emsco.models.boosting.fitters import BoostedModels, OwnBoosting
+from emsco.models.boosting.fitters import OwnBoosting
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
 from emsco.search.finishing import RefinementEnd
 from emsco.search.progress import SearchProgress

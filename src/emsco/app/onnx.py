@@ -26,7 +26,7 @@ from emsco.data.columns import ColumnCode
 from emsco.designs.format import branches_to_dicts
 from emsco.designs.questions import Question
 from emsco.errors import ParameterError, not_installed
-from emsco.models.boosting.fitters import BoostedModels
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trees import TreeEnsemble, leaves_below
 from emsco.models.calibration import CalibrationMap, Calibrator, SigmoidMap
 from emsco.models.splines import SplineBasis

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 import warnings
@@ -11,7 +10,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -26,6 +25,9 @@ from emsco.costs.prices import GivenPrices
 from emsco.data.answers import answer_rows
 from emsco.data.rows import LARGEST, what_is_wrong
 from emsco.errors import CostsError, DataError, ParameterError
+
+if TYPE_CHECKING:
+    import asyncio
 
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
@@ -111,6 +113,8 @@ async def run_async(
     report: Report | None,
 ) -> Decisions:
     """Decide many rows with an async `acquire`; see `Cascade.arun`."""
+    import asyncio  # only here and below, since few buy so
+
     check_whole("concurrency", concurrency, 1)
     if timeout is not None:
         check_number("timeout", timeout, 0, np.inf, "(]")
@@ -170,6 +174,8 @@ async def _ask_async(
     stopping: asyncio.Event,
 ) -> None:
     """Await the next features of a batch; reject its rows if the last attempt fails."""
+    import asyncio
+
     for pause in retries.pauses():
         deadline = asyncio.timeout(timeout)
         try:

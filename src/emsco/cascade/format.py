@@ -31,7 +31,7 @@ from emsco.designs.questions import Question
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence, StageThresholds
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.models.batches import n_outputs_of
-from emsco.models.boosting.fitters import BoostedModels
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import (

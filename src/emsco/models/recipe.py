@@ -18,7 +18,8 @@ from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import ParameterError
 from emsco.models.bank import SubsetBank
-from emsco.models.boosting.fitters import BoostedModels, OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trainer import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses

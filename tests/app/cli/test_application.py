@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from textwrap import dedent
 from importlib.metadata import version
 
 import pytest
@@ -70,3 +71,20 @@ def test_help_waits_for_no_library_that_computes(words):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_deciding_a_row_waits_for_nothing_that_fits(run, data):
+    words = ["decide", str(run), str(run / "one.csv"), "--out", str(run / "out.csv")]
+    heading, row, *_ = (data / "data.csv").read_text().splitlines()
+    (run / "one.csv").write_text(f"{heading}\n{row}\n")
+    code = f"""
+        import sys
+        from emsco.app import cli
+        from typer.testing import CliRunner
+        assert CliRunner().invoke(cli.app, {words!r}).exit_code == 0
+        libraries = {{"sklearn", "scipy", "joblib", "moocore", "numba", "matplotlib"}}
+        parts = {{"asyncio", "pyarrow.parquet", "emsco.fitting", "emsco.models.boosting.trainer"}}
+        print((libraries | parts) & set(sys.modules))
+    """
+    command = [sys.executable, "-c", dedent(code)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -12,12 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from emsco._kernels.boosting import BLANK
 from emsco.models.boosting import trainer
-from emsco.models.boosting.fitters import (
-    BoostedModels,
-    OwnBoosting,
-    SharedBoosting,
-    train_together,
-)
+from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trainer import (
     BinnedRows,
     BoostingJob,

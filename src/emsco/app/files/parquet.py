@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import compute
 
 from emsco._base.documents import PathLike
@@ -45,6 +44,8 @@ class ParquetFile:
     @classmethod
     def open(cls, path: PathLike, dates: str | None = None) -> ParquetFile:
         """Read what the file says of its columns; those of a folder must all have the same."""
+        import pyarrow.parquet as pq  # here and below, since deciding CSV files does without
+
         files = [Path(path)]
         if files[0].is_dir():
             files = sorted(
@@ -65,6 +66,8 @@ class ParquetFile:
 
     def read_leniently(self, columns: Sequence[str]) -> pa.Table:
         """Read some columns as they are, if they fit into memory."""
+        import pyarrow.parquet as pq
+
         n_rows = sum(pq.read_metadata(file).num_rows for file in self.files)
         needed, memory = _BYTES * n_rows * len(columns) / 1e9, _memory() / 1e9
         if needed > memory:
@@ -96,6 +99,8 @@ class ParquetFile:
         target: str | None,
     ) -> Iterator[tuple[pa.Table, pa.Table]]:
         """Yield rows as they are in the file, and the same with days; the first batch is empty."""
+        import pyarrow.parquet as pq
+
         labels = [] if target is None else [target]
         wanted = list(dict.fromkeys([*columns, *keep, *labels]))
         empty = self.schema.empty_table()

@@ -13,7 +13,6 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
@@ -289,8 +288,12 @@ class TableWriter:
         """Append rows; the first call fixes the names and types of columns."""
         batch = pa.table({name: _arrow(column) for name, column in columns.items()})
         if self._writer is None:
-            kind = pq.ParquetWriter if self._kind == "parquet" else arrow_csv.CSVWriter
-            self._writer = kind(self._file, batch.schema)
+            if self._kind == "parquet":
+                import pyarrow.parquet as pq  # only here, as in `parquet`
+
+                self._writer = pq.ParquetWriter(self._file, batch.schema)
+            else:
+                self._writer = arrow_csv.CSVWriter(self._file, batch.schema)
             self._schema = batch.schema
         # Later chunks may have another type, such as all values missing.
         self._writer.write_table(batch.cast(self._schema))
