@@ -91,10 +91,10 @@ def _allowance(
 @cython.exceptval(check=False)
 def _is_part(members: Words2, small: cython.Py_ssize_t, large: cython.Py_ssize_t) -> cython.bint:
     """Whether all features of one subset are in another."""
-    lacks: cython.ulonglong = 0
     for w in range(members.shape[1]):
-        lacks |= members[small, w] & ~members[large, w]
-    return lacks == 0
+        if members[small, w] & ~members[large, w]:
+            return False
+    return True
 
 
 @cython.cfunc

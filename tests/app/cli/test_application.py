@@ -2,8 +2,8 @@
 
 import subprocess
 import sys
-from textwrap import dedent
 from importlib.metadata import version
+from textwrap import dedent
 
 import pytest
 from support.commands import refuses
