@@ -39,7 +39,7 @@ class Problem:
 
     def __init__(self, n_rows: int, n_designs: int) -> None:
         self.table = generated(2 * n_rows, 0.4, SEED)
-        self.X, self.y = self.table.X.to_numpy(), self.table.y
+        self.X, self.y = self.table.X.to_numpy(), self.table.y.astype(np.uint8)
         self.train, self.scored = np.split(np.arange(2 * n_rows), 2)
         n_features = self.X.shape[1]
         numbers = np.arange(1, 2**n_features)[:, None]

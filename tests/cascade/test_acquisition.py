@@ -102,7 +102,7 @@ def pauses(monkeypatch):
         await pause(0)
 
     monkeypatch.setattr("emsco.cascade.acquisition.time.sleep", slept.append)
-    monkeypatch.setattr("emsco.cascade.acquisition.asyncio.sleep", no_pause)
+    monkeypatch.setattr("asyncio.sleep", no_pause)
     return slept
 
 
