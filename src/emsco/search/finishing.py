@@ -375,16 +375,16 @@ def runners_up(
     # How far each is behind the nearest of the front, in the worst figure, in standard errors:
     # those of a share of a half of all scored rows, and of a cost that varies like it.
     error = 0.5 / np.sqrt(scores.n_rows)
-    scale = np.array([error, error, error * (evaluator.costs.total or 1.0)])
+    scale = np.array([error, error, error * (evaluator.costs.total or 1.0)])[:, None]
     of_front, of_designs = (
-        np.column_stack([one.coverage, one.accuracy, -one.cost]) / scale
+        np.array([one.coverage, one.accuracy, -one.cost]) / scale
         for one in (evaluator.score(front), scores)
     )
-    near = np.empty(len(of_designs), dtype=np.bool_)
-    for part in slices(len(of_designs), _COMPARED_AT_ONCE):
+    near = np.empty(len(designs), dtype=np.bool_)
+    for part in slices(len(designs), _COMPARED_AT_ONCE):
         # Behind the nearest in its worst figure: the smallest over the front of the largest
         # shortfall.
-        apart = (of_front[None] - of_designs[part, None]).max(axis=2)
+        apart = (of_front[:, None] - of_designs[:, part, None]).max(axis=0)
         near[part] = apart.min(axis=1) <= _NEAR
     # In random order, so that a cut at `max_kept` prefers none.
     kept: StageArray = designs[rng.permutation(np.flatnonzero(near & scores.feasible))[:max_kept]]
