@@ -54,8 +54,6 @@ def main() -> int:
         for fix in FIXES:
             run(fix)
     run("tools/browser.py")
-    if run("setup.py -q build_ext --inplace", quietly=True).returncode:  # kernels that have changed
-        return 1
     failed = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each of these uses one core
         results = pool.map(lambda command: run(command, quietly=True), CHECKS.values())

@@ -82,7 +82,7 @@ def test_deciding_a_row_waits_for_nothing_that_fits(run, data):
         from emsco.app import cli
         from typer.testing import CliRunner
         assert CliRunner().invoke(cli.app, {words!r}).exit_code == 0
-        libraries = {{"sklearn", "scipy", "joblib", "moocore", "numba", "matplotlib"}}
+        libraries = {{"sklearn", "scipy", "joblib", "moocore", "cython", "matplotlib"}}
         parts = {{"asyncio", "pyarrow.parquet", "emsco.fitting", "emsco.models.boosting.trainer"}}
         print((libraries | parts) & set(sys.modules))
     """
