@@ -91,7 +91,7 @@ def _allowance(
 @cython.exceptval(check=False)
 def _is_part(members: Words2, small: cython.Py_ssize_t, large: cython.Py_ssize_t) -> cython.bint:
     """Whether all features of one subset are in another."""
-    for w in range(members.shape[1]):  # noqa: SIM110 - compiled, a loop without Python
+    for w in range(members.shape[1]):
         if members[small, w] & ~members[large, w]:
             return False
     return True
