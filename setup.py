@@ -82,20 +82,17 @@ get_requires_for_build_editable = get_requires_for_build_wheel
 
 def kernels() -> list[Extension]:
     """The kernels as they are written."""
-    files = [
-        file for file in sorted(ROOM.glob("[!_]*.py")) if "import cython" in file.read_text("utf-8")
-    ]
-    return [kernel(file.stem, str(file), depends=[str(ROOM / "bits.h")]) for file in files]
+    headers = [str(ROOM / "bits.h")]
+    return [kernel(file.stem, str(file), depends=headers) for file in ROOM.glob("[!_]*.py")]
 
 
 def kernel(name: str, source: str, **settings: Any) -> Extension:
     """A kernel for all versions of Python from 3.11 on."""
-    limited = [("Py_LIMITED_API", "0x030B0000")] if LIMITED else []
     return Extension(
         f"emsco._kernels.{name}",
         [source],
         py_limited_api=LIMITED,
-        define_macros=limited,
+        define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
         **settings,
     )
 
