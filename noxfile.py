@@ -74,9 +74,18 @@ def python(session: nox.Session) -> None:
 
 @nox.session
 def checked(session: nox.Session) -> None:
-    """Tests with kernels that check the bounds of arrays."""
-    session.install("-e", ".[test]", "-e", "./lab", env={"EMSCO_CHECKED": "1"})
-    run_tests(session)
+    """Tests with kernels that check the bounds of arrays, which the source tree does not get."""
+    session.install(".[test]", "./lab", env={"EMSCO_CHECKED": "1"})
+    run_tests(session, "tests")
+
+
+@nox.session
+def levels(session: nox.Session) -> None:
+    """Recorded fits and tests of kernels on each level of x86 up to what the processor has."""
+    session.install("-e", ".[test]", "-e", "./lab")
+    for level in ("base", "avx2", "avx512"):
+        pytest = ("python", "-m", "pytest", "-n", "auto", "tests/golden", "tests/_kernels")
+        session.run(*pytest, env={"EMSCO_CPU": level})
 
 
 def try_package(session: nox.Session, ending: str) -> None:
@@ -140,5 +149,6 @@ def gate(session: nox.Session) -> None:
 def full(session: nox.Session) -> None:
     """Everything: the gate with coverage, all versions, the built files and the documentation."""
     every_python = [f"python-{version}" for version in PYTHONS]
-    for name in ("gate", "checked", "lowest", "newest", *every_python, "wheel", "sdist", "docs"):
+    first = ["gate", "checked", "levels", "lowest", "newest"]
+    for name in (*first, *every_python, "wheel", "sdist", "docs"):
         session.notify(name)

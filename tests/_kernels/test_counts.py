@@ -141,6 +141,16 @@ def test_no_line_of_gaps_means_no_gap():
     assert np.array_equal(none[0], follow(winner, sure, least, missing & False)[0])
 
 
+@pytest.mark.parametrize("kernels", [counts, plain("counts")])
+def test_a_row_with_no_likeliest_class_stays_undecided(kernels):
+    given, stage = np.full(1, N_CLASSES, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    winner, confidence = np.array([255], dtype=np.uint8), np.zeros(1, dtype=np.float32)
+    # Past the thresholds lie zeros, which any confidence reaches.
+    least, no_gaps = np.zeros(256)[:N_CLASSES], np.zeros(0, dtype=bool)
+    kernels.follow_stage(1, winner, np.ones(1), least, no_gaps, given, stage, confidence)
+    assert [*given, *stage] == [N_CLASSES, 1]
+
+
 def test_decisions_about_a_row_add_up():
     given, stage, _ = follow(*random_answers(4))
     rng = np.random.default_rng(5)
@@ -203,7 +213,7 @@ class TestCompiledKernelsCountAsUncompiled:
     def test_codes_and_pairs_of_them(self):
         given, stage, confidence = follow(*random_answers(7))
         truth = np.random.default_rng(7).integers(0, N_CLASSES, 200)
-        tables = np.zeros(200, dtype=np.uint8), np.zeros((9, N_CLASSES), dtype=np.int64)
+        tables = np.zeros(200, dtype=np.int16), np.zeros((9, N_CLASSES), dtype=np.int64)
         codes, of_codes, _ = compare_with_plain(
             "code_rows", (truth, given, stage, confidence), *tables, np.zeros(3)
         )

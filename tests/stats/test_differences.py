@@ -263,21 +263,21 @@ def test_a_comparison_that_lacks_something_is_refused_by_name(name):
         Comparison.from_dict(in_file(lists), 2)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_counts_of_what_happened_give_the_figures_of_rows(seed):
+@pytest.mark.parametrize(("seed", "n_stages"), [(0, 3), (1, 3), (2, 100)])
+def test_counts_of_what_happened_give_the_figures_of_rows(seed, n_stages):
     rng = np.random.default_rng(seed)
-    n, paid = 300, np.array([2.0, 5.0, 11.0])
+    n, paid = 300, np.cumsum(rng.integers(1, 9, n_stages)).astype(float)
     truth, rows = rng.integers(0, 3, n), np.arange(n)
     both = []
     for _ in range(2):
         given = rng.integers(0, 4, n).astype(np.uint8)
-        stage = np.where(given == 3, 2, rng.integers(0, 3, n))
+        stage = np.where(given == 3, n_stages - 1, rng.integers(0, n_stages, n))
         sure = rng.random(n).astype(np.float32)
         coded = CodedFigures.measure(truth, given, stage, sure, paid, 3)
         both.append((coded, RowFigures.measure(truth, given, paid[stage], np.ones(n), rows, 3)))
         answered = given < 3
-        assert coded.exits.tolist() == np.bincount(stage[answered], minlength=3).tolist()
-        assert np.allclose(coded.sure, np.bincount(stage[answered], sure[answered], 3))
+        assert coded.exits.tolist() == np.bincount(stage[answered], minlength=n_stages).tolist()
+        assert np.allclose(coded.sure, np.bincount(stage[answered], sure[answered], n_stages))
     (one, plain), (other, plain_other) = both
     figures, expected = one.minus(other).to_lists(), plain.minus(plain_other).to_lists()
     for name, pairs in expected.items():

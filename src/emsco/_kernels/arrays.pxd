@@ -25,6 +25,7 @@ ctypedef int[:, :, ::1] OutSmallInts3
 
 ctypedef const short[::1] Stages1
 ctypedef const short[:, ::1] Stages2
+ctypedef short[::1] OutStages1
 ctypedef short[:, ::1] OutStages2
 
 # Truth values and labels.

@@ -15,9 +15,11 @@ from cython.cimports.emsco._kernels.arrays import (
     OutInts3,
     OutSingles1,
     OutSingles2,
+    OutStages1,
     OutWords1,
     OutWords2,
     Singles1,
+    Stages1,
     Stages2,
     Words2,
 )
@@ -166,7 +168,7 @@ def code_rows(
     given: Bytes1,
     stage: Ints1,
     confidence: Singles1,
-    codes: OutBytes1,
+    codes: OutStages1,
     counts: OutInts2,
     sure: OutFloats1,
 ) -> None:
@@ -186,7 +188,7 @@ def code_rows(
             counts[code, truth[i]] += 1
 
 
-def count_pairs(first: Bytes1, second: Bytes1, truth: Ints1, counts: OutInts3) -> None:
+def count_pairs(first: Stages1, second: Stages1, truth: Ints1, counts: OutInts3) -> None:
     """Count rows by two codes and their class; `counts` must be 0."""
     with cython.nogil:
         for i in range(truth.shape[0]):
@@ -207,7 +209,7 @@ def follow_stage(
 
     A row leaves if the stage is sure enough and misses no feature that it buys. `missing` has no
     entry if none is; `thresholds` has one for each class. In `given`, a label of as many as
-    there are classes marks a row that is undecided.
+    there are classes marks a row that is undecided. Where logits are NaN, no class is the winner.
     """
     n_classes = thresholds.shape[0]
     any_missing: cython.bint = missing.shape[0] > 0
@@ -217,7 +219,9 @@ def follow_stage(
                 continue
             confidence[i] = sure[i]
             stage[i] = number
-            if sure[i] >= thresholds[winner[i]] and not (any_missing and missing[i]):
+            if winner[i] >= n_classes or (any_missing and missing[i]):
+                continue
+            if sure[i] >= thresholds[winner[i]]:
                 given[i] = winner[i]
 
 

@@ -43,11 +43,7 @@ _ROWS = cython.declare(cython.Py_ssize_t, 128)
 @cython.nogil
 @cython.exceptval(check=False)
 def _exp_of_minus(x: cython.double) -> cython.double:
-    """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
-
-    Rows must be decided alike in whatever SIMD lane they land, so this one is not
-    compiled with fast-math.
-    """
+    """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own."""
     t = -min(x, _LARGEST)
     k = floor(t * _LOG2_E + 0.5)
     r = (t - k * _LN2_HIGH) - k * _LN2_LOW
@@ -153,7 +149,8 @@ def find_likeliest(
 
     `logits` is outputs × rows: one output is the logit of the second of two classes. More are
     left as multiples of the probabilities, 1 for the likeliest, and of equal ones the first class
-    wins. It is -1 if all are NaN. `top` is scratch.
+    wins. Where NaN or infinity leaves none likeliest, `winner` is -1 and the probability NaN.
+    `top` is scratch.
     """
     if logits.shape[0] == 1:
         for r in range(start, start + n):
@@ -296,8 +293,9 @@ def decide_rows(
     """
     n_rows, n_inputs, n_stages = X.shape[0], X.shape[1], sizes.shape[0]
     length = min(n_rows, _ROWS)
-    # All scratch at once: a decision of one row waits for little else.
-    work: OutFloats2 = np.empty((n_inputs + 2 * n_stages + 2, max(length, 4) + 1))
+    # All scratch at once: a decision of one row waits for little else. A line has a place for each
+    # row and one that says whether it is filled, or four bounds.
+    work: OutFloats2 = np.empty((n_inputs + 2 * n_stages + 2, max(length + 1, 4)))
     values: OutFloats2 = work[:n_inputs]  # standardised, an input's rows side by side
     logits: OutFloats2 = work[n_inputs : n_inputs + n_stages]
     bounds: OutFloats2 = work[n_inputs + n_stages : n_inputs + 2 * n_stages]

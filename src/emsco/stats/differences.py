@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from emsco._base.documents import Fields, is_finite_number
-from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray
+from emsco._base.typing import FloatArray, IntArray, LabelArray, SingleArray, StageArray
 from emsco._kernels.counts import code_rows, count_pairs
 
 _SINGLE = ("coverage", "accuracy", "cost")
@@ -264,7 +264,7 @@ class CodedFigures:
     by_class: FloatArray
     exits: IntArray
     sure: FloatArray
-    codes: LabelArray
+    codes: StageArray
     influence: FloatArray
     errors: FloatArray
     truth: IntArray
@@ -280,7 +280,7 @@ class CodedFigures:
         n_classes: int,
     ) -> CodedFigures:
         """Measure decisions; `paid` has the cost of a row after each stage."""
-        codes, sure = np.empty(len(truth), dtype=np.uint8), np.zeros(len(paid))
+        codes, sure = np.empty(len(truth), dtype=np.int16), np.zeros(len(paid))
         counts = np.zeros((3 * len(paid), n_classes), dtype=np.int64)
         code_rows(truth, given, stage, confidence, codes, counts, sure)
         # Three codes for each stage: rejected there, correct, wrong.
