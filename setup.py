@@ -57,7 +57,7 @@ LEVELS = {
     "avx2": (" -mavx2", {"logistic", "judgement", "trees"}),
     "avx512": (
         AVX512,
-        {"logistic", "judgement", "trees", "counts", "chains", "links", "walk"},
+        {"logistic", "judgement", "trees", "counts", "labels"},
     ),
 }
 NO_COMPILER = (

@@ -14,7 +14,8 @@ from support.settings import change_settings
 from typer.testing import CliRunner
 
 from emsco.app import cli
-from emsco.fitting.settings import Effort
+from emsco.fitting import fit, refine
+from emsco.front import expected
 from emsco_lab import datasets
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
@@ -22,6 +23,10 @@ from emsco_lab import datasets
 settings.register_profile("gate", max_examples=50, derandomize=True, deadline=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("gate")
+
+
+# What makes expected figures quick.
+FEW = [(expected, "MAX_BAGS", 8), (refine, "MOST_TRIED", 200), (refine, "MOST_STARTS", 4)]
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,19 @@ def _no_downloads(monkeypatch, tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def few_bags():
     """Fits expect from few samples of the rows; tests of expected figures ask for `all_bags`."""
-    few = Effort(max_bags=8, max_tried=200, max_starts=4)
+    usual = [(module, name, getattr(module, name)) for module, name, _ in FEW]
     with pytest.MonkeyPatch.context() as patch:
-        change_settings(patch, lambda settings: replace(settings, effort=few))
-        yield
+        for module, name, value in FEW:
+            patch.setattr(module, name, value)
+        yield usual
 
 
 @pytest.fixture(scope="module")
 def all_bags(few_bags):
     """Fits expect from as many samples of the rows as users' fits do."""
     with pytest.MonkeyPatch.context() as patch:
-        change_settings(patch, lambda settings: replace(settings, effort=Effort()))
+        for module, name, value in few_bags:
+            patch.setattr(module, name, value)
         yield
 
 
@@ -83,9 +90,10 @@ def short_searches():
         search = settings.search
         kind = "evolution" if search.kind == "auto" else search.kind
         search = replace(search, kind=kind, generations=min(search.generations, 8))
-        return replace(settings, search=search, effort=replace(settings.effort, max_subsets=4))
+        return replace(settings, search=search)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit, "MOST_SUBSETS", 4)
         change_settings(patch, shorten)
         yield
 

@@ -61,12 +61,19 @@ def with_odd_rows(test):
     return test
 
 
+def known_to_fail(estimator):
+    """A weighted row tells less than as many rows, so splits of either may disagree or not."""
+    check = "check_sample_weight_equivalence_on_dense_data"
+    return {check: known_to_fail.__doc__} if estimator.min_confidence == "auto" else {}
+
+
 @with_odd_rows
 @parametrize_with_checks(
     [
         quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
         quick_with_thresholds_by_stage(generations=1),
-    ]
+    ],
+    expected_failed_checks=known_to_fail,
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -84,7 +91,7 @@ def test_a_search_with_settings_can_be_cloned_set_and_told_apart():
     twin = clone(clf).set_params(search__mutation_rate=0.2, search__growth=3)
     assert clf.search == PaperSearch(mutation_rate=0.1)
     assert twin.search == PaperSearch(mutation_rate=0.2, growth=3)
-    assert "search=PaperSearch(mutation_rate=0.1," in repr(clf)
+    assert "search=PaperSearch(mutation_rate=0.1)" in repr(clf)
 
 
 def test_a_grid_over_settings_of_the_search_fits_each_of_them(table):
@@ -433,7 +440,6 @@ def test_one_point_is_the_choice_of_the_economical_rule():
     clf = quick(search="evolution", generations=15, random_state=1).fit(X, y)
     (chosen,) = (point for point in clf.front_ if point.is_economical)
     assert clf.point_ is clf.front_.economical() is chosen
-    assert chosen.design in list(clf.front_.ties(chosen))
     assert clf.front_.deployed == clf.front_.position(chosen)
 
 
@@ -543,19 +549,14 @@ def test_ctrl_c_leaves_evolution_with_what_is_known(table, monkeypatch):
 def test_the_same_seed_gives_the_same_front_with_any_number_of_jobs(table, search):
     fits = [quick(search=search, n_jobs=n_jobs).fit(*table) for n_jobs in (1, 2)]
     assert fits[0].front_.points == fits[1].front_.points
-    ties = [[chromosomes(fit.front_.ties(point)) for point in fit.front_] for fit in fits]
-    assert ties[0] == ties[1]
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_a_fitted_classifier_can_be_pickled_before_and_after_its_ties_are_asked_for(table, search):
+def test_a_fitted_classifier_can_be_pickled(table, search):
     clf = quick(search=search, min_confidence=0.51).fit(*table)
-    fresh = pickle.loads(pickle.dumps(clf))
-    ties = [chromosomes(clf.front_.ties(point)) for point in clf.front_]
-    for twin in (fresh, pickle.loads(pickle.dumps(clf))):
-        assert twin.front_.points == clf.front_.points
-        assert [chromosomes(twin.front_.ties(point)) for point in twin.front_] == ties
-        assert twin.predict(table[0]).tolist() == clf.predict(table[0]).tolist()
+    twin = pickle.loads(pickle.dumps(clf))
+    assert twin.front_.points == clf.front_.points
+    assert twin.predict(table[0]).tolist() == clf.predict(table[0]).tolist()
 
 
 def test_the_history_of_exact_search_ends_with_the_whole_space(table):

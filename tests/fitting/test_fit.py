@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import count
 from textwrap import dedent
 from time import process_time
@@ -14,19 +13,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from support.settings import PLAIN, change_settings
+from support.settings import PLAIN
 
-from emsco import Cascade, EMSCOClassifier, ParetoFront
+from emsco import Cascade, EMSCOClassifier, ParetoFront, RefinementEnd
 from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
-from emsco.fitting.settings import Effort
 from emsco.front import economical
 from emsco.front.assessment import Assessor
 from emsco.models.boosting.fitters import OwnBoosting
 from emsco.models.boosting.stages import BoostedModels
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
-from emsco.search.finishing import RefinementEnd
 from emsco.search.progress import SearchProgress
 from emsco.stats.by_class import ByClass
 
@@ -46,9 +43,8 @@ def crossed(n_rows=240, n_features=6, n_classes=2, seed=0):
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_subsets_are_refined():
-    few = Effort(max_subsets=4, max_bags=8, max_tried=200, max_starts=4)
     with pytest.MonkeyPatch.context() as patch:
-        change_settings(patch, lambda settings: replace(settings, effort=few))
+        patch.setattr(fit, "MOST_SUBSETS", 4)
         yield
 
 

@@ -15,7 +15,6 @@ from support.settings import PLAIN
 from emsco import EMSCOClassifier, PaperSearch
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.designs.constraints import Blocks, Constraints
 from emsco.fitting import FitSettings
 
 QUICK = {
@@ -73,18 +72,16 @@ def checked(**given):
 def test_forms_of_a_parameter_become_one():
     settings = checked(refit=True, search=PaperSearch(growth=2), min_confidence=0.8, time_limit=3)
     assert (settings.refit, settings.search.kind, settings.is_paper) == ("all", "paper", True)
-    assert (settings.search.paper.growth, settings.min_confidence) == (2, 0.8)
+    assert (settings.search.growth, settings.min_confidence) == (2, 0.8)
     assert settings.time_limit == 3.0
     assert checked(always_answer=True).reject_below == 0.0
     assert checked().min_confidence is None
 
 
 def test_a_search_is_completed_for_its_features():
-    together = Constraints(together=(("a", "b"),))
-    blocks = Blocks.from_constraints(together, ("a", "b", "c"))
-    search = checked(max_stages=9, search=PaperSearch()).search.over(blocks)
-    assert (search.max_stages, search.mutation_rate) == (2, 0.5)
-    assert checked(max_stages=None).search.over(blocks).max_stages == 1
+    search = checked(max_stages=9, search=PaperSearch()).search.over(2, first=1)
+    assert (search.max_stages, search.rate(2), search.first) == (2, 0.5, 1)
+    assert checked(max_stages=None).search.over(7).max_stages == 4
 
 
 def test_a_seed_gives_the_same_settings_again():

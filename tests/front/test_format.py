@@ -26,7 +26,7 @@ from support.handmade import (
     make_rows,
 )
 
-from emsco import FileError, NoSuchDesign, ParameterError, ParetoFront
+from emsco import FileError, ParameterError, ParetoFront
 
 S, Q = ("points", 1, "scored"), ("points", 1, "seen")
 
@@ -128,12 +128,6 @@ class TestFronts:
             weights = np.random.default_rng(seed).random(60) ** 8
             front = front.with_seen(rows, front.cascade(0).decide(rows).guesses, weights)
             assert saved(front, tmp_path).seen == front.seen
-
-    def test_from_a_file_tell_the_only_design_of_a_point_and_refuse_to_make_up_more(self, tmp_path):
-        front = saved(make_front(n_tied=(1, 12345)), tmp_path)
-        assert list(front.ties(0)) == [front[0].design]
-        with pytest.raises(NoSuchDesign):
-            front.ties(front[1])
 
     def test_choose_and_select_after_loading_as_before(self, tmp_path):
         front = make_front()

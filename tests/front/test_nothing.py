@@ -109,13 +109,10 @@ def test_groups_widen_what_is_expected():
     assert estimate.high - estimate.low > 2 * (alone.high - alone.low)
 
 
-def test_a_proven_front_stays_proven_and_ties_are_those_of_the_search(front, answers):
+def test_a_proven_front_stays_proven_and_counts_are_those_of_the_search(front, answers):
     assert front.proven
-    assert list(front.ties(answers)) == [answers.design]
-    others = [i for i, one in enumerate(front) if one.n_tied > 1 and not one.is_simplified]
-    assert others
-    for i in others[:3]:
-        assert next(front.ties(i)) == front[i].design
+    assert answers.n_tied == 1
+    assert any(one.n_tied > 1 for one in front)
 
 
 @pytest.mark.parametrize(

@@ -302,18 +302,6 @@ def test_bits_of_a_subset_are_its_answers_at_the_threshold(n_classes):
             assert correct.tolist() == (leaves & (winner == bench.data.labels[rows])).tolist()
 
 
-# Margins
-
-
-WORDS = np.array([[1], [6], [13], [31]], dtype=np.uint64)
-
-
-def test_thresholds_by_class_lead_to_the_bits_of_the_models_for_two_classes():
-    bank, thresholds = bench_of(splits=FOLDS).bank, np.array([0.65, 0.85])
-    wanted = bank.bits_of(WORDS, ThresholdGrid.single(thresholds))
-    assert bank.guessed_bits(bank.margins(WORDS), thresholds).tolist() == wanted.tolist()
-
-
 # Thresholds about which the models of the splits disagree
 
 
@@ -384,8 +372,6 @@ def test_no_design_of_the_front_counts_as_wrong_what_it_refused(least):
         [1.0, 20.0], reject_below=least, estimator="logistic", random_state=0, allow_exclusion=False
     ).fit(X, y)
     assert min(point.accuracy for point in clf.front_) > 0.5
-    for i, point in enumerate(clf.front_):
-        assert sum(1 for _ in clf.front_.ties(i)) == point.n_tied
 
 
 def test_a_threshold_that_was_asked_for_is_not_watched():

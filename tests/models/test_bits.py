@@ -1,4 +1,4 @@
-"""Bits of weighted rows, and what follows from margins, compared with plain loops."""
+"""Bits of weighted rows, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.brute import unpack
 
-from emsco.models.bits import Layout, bits_of_margins, margins_of, pack
+from emsco.models.bits import Layout, pack
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
@@ -62,48 +61,3 @@ def test_packed_bits_are_in_order_of_the_rows():
     bits = np.zeros((2, 70), dtype=np.bool_)
     bits[0, 0] = bits[0, 65] = bits[1, 63] = True
     assert pack(bits).tolist() == [[1, 2], [2**63, 0]]
-
-
-def test_a_margin_is_the_log_odds_of_the_confidence_negative_if_the_label_is_wrong():
-    winner, truth = np.array([[0, 1, 1, 0]]), np.array([0, 1, 0, 1])
-    margins = margins_of(winner, np.array([[0.8, 0.6, 0.9, 0.5]]), truth, 2)
-    wanted = [np.log(0.8 / 0.2), np.log(0.6 / 0.4), -np.log(0.9 / 0.1), 0.0]
-    np.testing.assert_allclose(margins, [wanted], rtol=1e-6)
-    assert margins.dtype == np.float32
-
-
-def test_the_right_one_of_many_classes_has_a_positive_margin_even_below_one_half():
-    winner, confidence = np.array([[0, 0]]), np.array([[0.4, 0.4]])
-    right, wrong = margins_of(winner, confidence, np.array([0, 2]), 3)[0].tolist()
-    assert right == -wrong == pytest.approx(np.log(0.4 / 0.6) + np.log(2))
-    assert right > 0
-
-
-def test_certainty_has_a_finite_margin():
-    margins = margins_of(np.array([[0, 0]]), np.ones((1, 2)), np.array([0, 1]), 2)
-    assert np.isfinite(margins).all()
-    assert margins[0, 0] == -margins[0, 1] > 20
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("kind", ["none", "low", "high", "by class"])
-def test_bits_of_true_margins_are_what_the_answers_lead_to(n_classes, kind):
-    rng = np.random.default_rng(n_classes)
-    shares = rng.dirichlet(np.full(n_classes, 0.5), size=(3, 200))
-    winner, confidence = shares.argmax(axis=2), shares.max(axis=2)
-    truth = rng.integers(0, n_classes, size=200)
-    thresholds = {
-        "none": np.zeros(n_classes),
-        "low": np.full(n_classes, 0.45),
-        "high": np.full(n_classes, 0.9),
-        "by class": np.linspace(0.3, 0.8, n_classes),
-    }[kind]
-    margins = margins_of(winner, confidence, truth, n_classes)
-    accepted, correct = unpack(bits_of_margins(margins, truth, thresholds), 200)
-    right = winner == truth
-    assert correct.tolist() == (right & (confidence >= thresholds[winner])).tolist()
-    # Which label a wrong one is, margins do not tell: the highest threshold of the others counts.
-    others = np.array([np.delete(thresholds, label).max() for label in truth])
-    least = np.where(right, thresholds[truth], others)
-    assert accepted.tolist() == (confidence >= least).tolist()
-    assert accepted.sum() > correct.sum() > 0

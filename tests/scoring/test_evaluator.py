@@ -331,6 +331,23 @@ class TestLimits:
         evaluator = problem.evaluator(limits=CostLimits(mean=0.1 + 0.1 + 0.1, worst=0.3))
         assert evaluator.score(design).feasible.all()
 
+    def test_delays_are_those_of_a_walk_over_rows_and_limited(self, small):
+        waits, designs = np.array([0, 1, 0.5, 0.5, 3, 3]), small.designs(60)
+        costs = FeatureCosts.from_array(small.costs).with_delays(waits)
+        limits = CostLimits(mean_delay=3.0, worst_delay=4.5)
+        evaluator = Evaluator(small.bank, costs, 0.75, 4, limits=limits)
+        scores, plain = evaluator.score(designs), []
+        for design, exits in zip(designs, scores.exits, strict=True):
+            after = np.cumsum([waits[design == j].max() for j in range(max(design) + 1)])
+            rejected = scores.n_rows - exits.sum()
+            total = exits[: len(after)] @ after + rejected * after[-1]
+            plain.append((total / scores.n_rows, after[-1]))
+        mean, worst = evaluator.delays(designs, scores.exits)
+        np.testing.assert_allclose(np.column_stack([mean, worst]), plain)
+        within = (mean <= 3.0) & (worst <= 4.5)
+        assert 0 < within.sum() < 60
+        assert scores.feasible.tolist() == within.tolist()
+
 
 MAX_STAGES = 3
 

@@ -69,7 +69,7 @@ def a_grid(n_classes):
 def assert_sums_are_counts(bench, thresholds):
     grid = thresholds if isinstance(thresholds, ThresholdGrid) else ThresholdGrid(thresholds)
     stages = some_designs(bench.blocks.n_blocks)
-    designs = random_levels(stages, grid, np.random.default_rng(1))
+    designs = random_levels(stages, grid, np.random.default_rng(1)).packed()
     n_stages = stages.max(axis=1).astype(np.int64) + 1
     levels = levels_of(designs, int(n_stages.max()))
     assert len(np.unique(levels)) == grid.n_levels
@@ -139,7 +139,7 @@ def test_each_outcome_is_what_the_deployed_cascade_decides(n_classes, gaps):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_cascade_whose_stages_have_their_own_thresholds_decides_alike(n_classes):
     bench, grid = Workbench(made_data(n_classes), ONE_SPLIT, LOGISTIC), a_grid(n_classes)
-    designs = random_levels(some_designs(n=15), grid, np.random.default_rng(1))
+    designs = random_levels(some_designs(n=15), grid, np.random.default_rng(1)).packed()
     scores = bench.evaluator(MAX_STAGES, grid).score(designs)
     named = NamedDesigns(bench.data.costs.names, grid, bench.data.classes)
     front = ParetoFront.from_scores(designs, scores, bench.data.costs, 0.7, named=named)

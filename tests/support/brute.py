@@ -16,7 +16,7 @@ from emsco.models.engine import SplitRows
 from emsco.models.shard import SplitData
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
-from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.subsets import Subsets
 
 FREE_AND_EXPENSIVE = (0, 3, 1, 0, 7, 2)
 ALIKE = (1, 1, 1, 1, 1, 1)
@@ -150,23 +150,30 @@ class Instance:
         costs = np.array(
             list(map(float, self.costs)), dtype=np.int64 if self.is_whole else np.float64
         )
-        return SingleThresholdSpace(
-            pack(self.accepts),
-            pack(self.correct),
-            costs,
-            sum(self.weights),
+        bought = np.arange(len(self.accepts))[:, None] >> np.arange(self.n_features) & 1 == 1
+        fees = Fees(
+            np.array([float(cost) for cost, _ in self.fees], dtype=costs.dtype),
+            np.array([np.isin(range(self.n_features), features) for _, features in self.fees])
+            if self.fees
+            else np.zeros((0, self.n_features), dtype=np.bool_),
+        )
+        accepts, n_words = pack(self.accepts)[:, None], -(-self.n_rows // 64)
+        nothing = np.zeros((self.n_features, n_words), dtype=np.uint64)
+        return Subsets(
             self.space,
-            evaluation=self.evaluation if self.is_whole else float(self.evaluation),
-            word_weights=np.array(self.word_weights) if self.word_weights else None,
-            missing=None if self.missing is None else pack(self.missing),
+            bought,
+            accepts,
+            accepts & ~pack(self.correct)[:, None],
+            weights=np.array(self.word_weights or [1] * n_words),
+            n_rows=sum(self.weights),
+            missing=nothing if self.missing is None else pack(self.missing),
+            early=(0,),
+            last=(0,),
+            prices=costs,
+            cost=(bought @ costs + fees.of_subsets(bought)).astype(float),
+            evaluation=float(self.evaluation),
             most_spent=float(self.most_spent),
             most_paid=float(self.most_paid),
-            fees=Fees(
-                np.array([float(cost) for cost, _ in self.fees], dtype=costs.dtype),
-                np.array([np.isin(range(self.n_features), features) for _, features in self.fees])
-                if self.fees
-                else np.zeros((0, self.n_features), dtype=np.bool_),
-            ),
         )
 
     def _fees(self, bought, known=()):
@@ -276,25 +283,17 @@ class RealInstance:
     """One of the paper's sets at its threshold, scored in bulk through the evaluator."""
 
     evaluator: Evaluator
-    bits: tuple
 
     @classmethod
     def from_set(cls, data, min_confidence, max_stages):
         n_features = data.X.shape[1]
         split = SplitRows.cut(SplitData(data.X, data.y, data.train, data.held_out))
-        evaluator = Evaluator(
-            logistic_bank([split], n_features),
-            FeatureCosts.from_array(data.costs),
-            min_confidence,
-            max_stages,
-        )
-        return cls(evaluator, evaluator.bank.bits(evaluator.grid))
+        bank, costs = logistic_bank([split], n_features), FeatureCosts.from_array(data.costs)
+        return cls(Evaluator(bank, costs, min_confidence, max_stages))
 
     def landscape(self, max_stages, **options):
         space = DesignSpace(self.evaluator.bank.n_features, max_stages, **options)
-        return SingleThresholdSpace(
-            *self.bits, self.evaluator.units.features, self.evaluator.bank.n_rows, space
-        )
+        return Subsets.all(self.evaluator, space)
 
     def front(self, max_stages):
         """Non-dominated objectives, each with all its designs, the simplest first."""

@@ -43,6 +43,23 @@ ctypedef const unsigned long long[:, :, ::1] Words3
 ctypedef unsigned long long[::1] OutWords1
 ctypedef unsigned long long[:, ::1] OutWords2
 
+# A chain of subsets: `LABEL` in labels.py says what its fields are.
+cdef packed struct Label:
+    long long accepted
+    long long wrong
+    long long n_open
+    long long n_tied
+    int stages
+    int before
+    int element
+    int tail
+    double spent
+    double allowed
+    double behind
+    double code
+
+ctypedef Label[::1] Labels
+
 ctypedef fused Mask:  # a bit for each leaf of a tree
     unsigned short
     unsigned int

@@ -18,9 +18,7 @@ from cython.cimports.emsco._kernels.arrays import (
     OutFloats1,
     OutFloats2,
     OutInts1,
-    OutSingles2,
     OutWords2,
-    Singles2,
     Words1,
 )
 from cython.cimports.emsco._kernels.bits import power_of_two
@@ -472,42 +470,3 @@ def probabilities_of(
             find_likeliest(logits, 0, n, top, likeliest, surety)
             fill_probabilities(logits, n, likeliest, surety, start, filled)
     return probabilities
-
-
-def guess_margins(
-    margins: Singles2,
-    place: Ints1,
-    subsets: Ints1,
-    n_features: cython.Py_ssize_t,
-    max_squares: cython.longlong,
-    guessed: OutSingles2,
-    squares: OutInts1,
-) -> None:
-    """Mean of m(i) + m(j) - m(i, j) over up to `max_squares` squares of neighbours of a subset.
-
-    `place` has the line of `margins` of each subset, -1 if it has none. `squares` counts.
-    """
-    n_rows = margins.shape[1]
-    bit: cython.longlong = 1
-    count: cython.float
-    with cython.nogil:
-        for k in range(subsets.shape[0]):
-            subset = subsets[k]
-            for i in range(n_features):
-                one = place[subset ^ (bit << i)]
-                if one < 0 or squares[k] == max_squares:
-                    continue
-                for j in range(i):
-                    other, both = (
-                        place[subset ^ (bit << j)],
-                        place[subset ^ (bit << i) ^ (bit << j)],
-                    )
-                    if other < 0 or both < 0 or squares[k] == max_squares:
-                        continue
-                    squares[k] += 1
-                    for r in range(n_rows):
-                        guessed[k, r] += margins[one, r] + margins[other, r] - margins[both, r]
-            if squares[k]:
-                count = squares[k]
-                for r in range(n_rows):
-                    guessed[k, r] /= count

@@ -188,15 +188,6 @@ class Fees:
         paid: FloatArray | IntArray = (subsets @ self.members.T) @ self.amounts
         return paid
 
-    def of_all_subsets(self) -> FloatArray | IntArray:
-        """Fees that each of the 2ⁿ subsets pays; feature i is bit i of a subset's number."""
-        n_features = self.members.shape[1]
-        numbers, paid = np.arange(2**n_features), np.zeros(2**n_features, self.amounts.dtype)
-        for amount, members in zip(self.amounts, self.members, strict=True):
-            # A mask of the members as bits: a subset that shares any of them pays.
-            paid[numbers & int(members @ (1 << np.arange(n_features))) != 0] += amount
-        return paid
-
     def by_stage(self, stages: StageArray, n_stages: int) -> FloatArray | IntArray:
         """Fees paid up to each stage of designs, shape (n_designs, n_stages).
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -181,18 +180,6 @@ class Blocks:
             tuple(names), sums, costs.evaluation, fees=fees, delays=delays, prices=prices
         )
 
-    def ties(
-        self, source: Callable[[int], Iterator[StageArray]]
-    ) -> Callable[[int], Iterator[StageArray]]:
-        """Return a source of tied designs over features, given one over blocks."""
-        return partial(_tied_designs, self, source)
-
     def designs(self, stages: StageArray) -> StageArray:
         """Turn designs over blocks, shape (…, n_blocks), into designs over features."""
         return stages[..., self.of_feature]
-
-
-def _tied_designs(
-    blocks: Blocks, source: Callable[[int], Iterator[StageArray]], point: int
-) -> Iterator[StageArray]:
-    return map(blocks.designs, source(point))

@@ -110,7 +110,7 @@ class Slots:
         self.n_used += n_new - reused
         self._last_use[slots] = self._clock
         new_places = new[:n_new]
-        return Claim(slots, keys[new_places], slots[new_places], new_places)
+        return Claim(slots, keys.take(new_places, axis=0), slots[new_places], new_places)
 
     def _evict(self, keys: WordArray) -> None:
         """Drop the least recently used of the other keys where `keys` would not fit beside all."""

@@ -19,6 +19,7 @@ from emsco.designs.chromosomes import (
     stages_of,
     with_levels,
 )
+from emsco.designs.population import Designs
 from emsco.errors import ParameterError
 
 MOST_CLASSES = 255  # the position of a class fits into a byte
@@ -504,19 +505,10 @@ def _distinct(kinds: list[tuple[FloatArray, tuple[float, ...]]]) -> list[FloatAr
 
 
 def inherit_levels(stages: StageArray, parents: StageArray, grid: ThresholdGrid) -> StageArray:
-    """Give designs without levels those of their parents; one parent may serve all.
+    """Give designs without levels those of their parents, as `Designs.pass_on` does.
 
-    The last stage gets the level of the parent's last, the others those at their place. A stage
-    that the parent lacks gets the level of the parent's latest one before the last.
+    It goes when nobody packs stages and levels into genes.
     """
     if grid.is_single or not len(stages):
         return stages
-    n_stages, n_before = stage_counts(stages), stage_counts(parents)
-    parent_levels = levels_of(parents, int(n_before.max()))
-    place = np.arange(int(n_stages.max()))
-    latest = np.maximum(n_before - 2, 0)[:, None]
-    early = np.take_along_axis(parent_levels, np.minimum(place[None], latest), axis=1)
-    early = np.where(n_before[:, None] > 1, early, grid.early[0])
-    last = np.take_along_axis(parent_levels, (n_before - 1)[:, None], axis=1)
-    levels = np.where(place == n_stages[:, None] - 1, last, early)
-    return with_levels(stages, levels)
+    return Designs.from_packed(parents).pass_on(stages, grid.early[0]).packed()

@@ -28,6 +28,7 @@ from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.design import Branch, Design
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.fitting.gates import WORTH, Bins, Gate, PricedSubsets, best_gate
+from emsco.fitting.refine import designs_of_subsets, order_by_distance, spread_order
 from emsco.fitting.workbench import Workbench
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
@@ -35,9 +36,8 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scored_rows import RowOutcomes, ScoredPart, ScoredRows, ScoredTree
 from emsco.scoring.scores import CostLimits, Scores
-from emsco.search.finishing import designs_of_subsets, order_by_distance, spread_order
 from emsco.search.loop import SearchResult, Stop
-from emsco.search.settings import SearchRequest
+from emsco.search.settings import SearchSettings
 
 _MOST_SUBSETS = 2000  # that gates are tried with
 _MOST_COLUMNS, _MOST_PANELS = 40, 20  # that are tried as gates
@@ -271,7 +271,7 @@ class PartSearch:
 
     Attributes
     ----------
-    request : SearchRequest
+    request : SearchSettings
     grid : ThresholdGrid
     priced : PricedSubsets
         Subsets that the search has looked at.
@@ -281,7 +281,7 @@ class PartSearch:
         Tells when the time is over.
     """
 
-    request: SearchRequest
+    request: SearchSettings
     grid: ThresholdGrid
     priced: PricedSubsets
     blocks: Blocks
@@ -301,7 +301,7 @@ class PartSearch:
         TimeoutError
             If the time is over before all models are fitted.
         """
-        settings, grid = self.request.over(final.blocks), self.grid
+        settings, grid = self.request.over(final.blocks.n_blocks, final.blocks.first), self.grid
         evaluator = final.evaluator(settings.max_stages, grid)
         subsets = self._best_subsets(quick, weights, final)
         for few in slices(len(subsets), _AT_ONCE if final.recipe.is_linear else final.bank.n_jobs):
@@ -533,7 +533,7 @@ class BranchSearch:
 
     Attributes
     ----------
-    request : SearchRequest
+    request : SearchSettings
         For the stages after a gate.
     grid : ThresholdGrid
     max_ways : int
@@ -544,7 +544,7 @@ class BranchSearch:
         Takes a sentence about what was tried.
     """
 
-    request: SearchRequest
+    request: SearchSettings
     grid: ThresholdGrid
     max_ways: int
     is_over: Callable[[], bool]

@@ -34,6 +34,15 @@ from emsco.designs.thresholds import (
 from emsco.errors import EMSCOWarning, InterruptedWarning
 from emsco.fitting.branches import Branched, BranchSearch
 from emsco.fitting.gates import FEWEST_ROWS
+from emsco.fitting.refine import (
+    MOST_SUBSETS,
+    Refinement,
+    RefinementEnd,
+    finish_search,
+    interrupted,
+    runners_up,
+    spread_order,
+)
 from emsco.fitting.sample import RowsToSplit
 from emsco.fitting.settings import FitSettings, seeds_of_fit
 from emsco.fitting.workbench import Workbench
@@ -58,13 +67,6 @@ from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
 from emsco.scoring.scored_rows import ScoredTree
-from emsco.search.finishing import (
-    Refinement,
-    RefinementEnd,
-    finish_search,
-    runners_up,
-    spread_order,
-)
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
 
@@ -167,7 +169,7 @@ def fit_rows(
     min_confidence, grid = _thresholds(settings, data, len(_scored_rows(splits, rows.data)))
 
     blocks = Blocks.from_constraints(constraints, data.costs.names)
-    search = settings.search.over(blocks)
+    search = settings.search.over(blocks.n_blocks, blocks.first)
     steps = _Steps(
         settings=settings,
         deadline=deadline,
@@ -180,14 +182,12 @@ def fit_rows(
         grid=grid,
     )
     bench = steps.bench(recipe, splits)
-    # A checkpoint of another fit and a search that is out of reach are refused before slow work.
+    # A search that is out of reach and a checkpoint of another fit are refused before slow work.
+    bench.plan(search, grid)
     with steps.open_journal(bench) as journal:
         steps.warn_of_issues(data_issues)
         choice = None
         if recipe.estimator == AUTO:
-            # Planned before models are tried: a search that is out of reach is refused within a
-            # second.
-            bench.plan(settings.search.kind, search, grid)
             recipe, choice = steps.choose_models(recipe, splits)
             splits = rows.splits(repeat=recipe.is_linear)  # only quick models have repeated folds
             bench = steps.bench(recipe, splits)
@@ -327,7 +327,6 @@ class _Steps:
             **self.all_rows.data.fingerprints(),
             **({"screen_rows": len(data.rows)} if self.is_screened else {}),
             "cv": fingerprint(*(part for split in bench.splits for part in split)),
-            "search": settings.search.kind,
             "metric": settings.metric,
             **({} if settings.money is None else {"error_cost": settings.money.costs.tolist()}),
             **settings.recipe.to_dict(),
@@ -412,7 +411,6 @@ class _Steps:
         """Search for designs; the search has less of the time if other models come after it."""
         is_last = _has_models_of(bench, recipe) and not self.is_screened
         return bench.search(
-            self.settings.search.kind,
             self.search,
             self.grid,
             rng,
@@ -441,7 +439,7 @@ class _Steps:
             recipe = bench.recipe  # knots and penalty are as good from a sample
         refined = self._workbench(self.all_rows.data, splits, recipe)
         evaluator = self._evaluator(refined)
-        n_subsets = self.settings.effort.max_subsets
+        n_subsets = MOST_SUBSETS
         if self.is_screened:  # more of them, if fits are quick
             per_fit = refined.bank.engine.seconds_per_fit()
             if per_fit is not None:
@@ -546,9 +544,7 @@ class _Steps:
             return None, result
         except KeyboardInterrupt:
             _warn(InterruptedWarning("Fit interrupted; the front is kept without branches."))
-            generations = result.records[-1].generation if result.records else None
-            reason = StopReason(Stop.INTERRUPTED, generations, note=result.stop_reason.note)
-            return None, replace(result, stop_reason=reason)
+            return None, interrupted(result)
 
     def judge(
         self, bench: Workbench, result: SearchResult, branched: Branched | None = None
@@ -571,7 +567,6 @@ class _Steps:
             bench.data.costs,
             self.min_confidence,
             n_tied=result.n_tied,
-            tied=None if result.ties is None else self.blocks.ties(result.ties),
             proven=result.proven and branched is None and self.stakes is None,
             per_row=bench.data.per_row,
             named=self.named,
@@ -579,7 +574,7 @@ class _Steps:
         if self.stakes is not None:
             # Designs with equal figures of weighted rows need not have equal ones of plain rows.
             untied = tuple(replace(point, n_tied=1) for point in front.points)
-            front = replace(front, points=untied, tied=None, money=self.settings.money)
+            front = replace(front, points=untied, money=self.settings.money)
         trees: tuple[ScoredTree, ...] = ()
         designs, other_trees = result.designs, result.designs[:0]
         if branched is not None:
@@ -608,13 +603,7 @@ class _Steps:
                 correction = self._correction(bench, assessor)
                 # Luck is in the choice, so designs count that might as well have been chosen.
                 beside = runners_up(
-                    result.designs,
-                    result.designs if result.scored is None else result.scored,
-                    evaluator,
-                    self.search.space(self.blocks.n_blocks, self.grid),
-                    all_fitted=result.proven,
-                    max_tried=self.settings.effort.max_tried,
-                    max_starts=self.settings.effort.max_starts,
+                    result, evaluator, self.search.space(self.blocks.n_blocks, self.grid)
                 )
                 others = np.concatenate([assessor.all_at_once[None], beside])
                 results = PendingResults(assessor, front.points, designs)
@@ -758,7 +747,6 @@ class _Steps:
             assessor.evaluator,
             bench.data.costs.total,
             groups,
-            self.settings.effort.max_bags,
             self.settings.money,
         )
 

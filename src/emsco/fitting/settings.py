@@ -24,13 +24,10 @@ from emsco.designs.questions import MOST_QUESTIONS
 from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_reject_below
 from emsco.errors import ParameterError
 from emsco.front import check_preference
-from emsco.front.expected import MAX_BAGS
 from emsco.front.rules import DELAY_LIMITS, Preference, preference_of_fit
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import stored_seed
-from emsco.search.finishing import MAX_STARTS, MAX_TRIED, MOST_SUBSETS
-from emsco.search.plan import check_provable
-from emsco.search.settings import SearchRequest
+from emsco.search.settings import SearchSettings
 from emsco.stats.error_costs import ErrorCosts
 
 REFITS = ("average", "all", "first")
@@ -61,32 +58,13 @@ _WITHOUT_MONEY: Mapping[str, Any] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much a fit does after its search; the defaults are right for users.
-
-    Attributes
-    ----------
-    max_subsets : int
-        Subsets that get final models, if the search used others.
-    max_bags, max_tried, max_starts : int
-        For expected figures: samples of the rows, and designs to choose from in each, as in
-        `OptimismCorrection` and `runners_up`.
-    """
-
-    max_subsets: int = MOST_SUBSETS
-    max_bags: int = MAX_BAGS
-    max_tried: int = MAX_TRIED
-    max_starts: int = MAX_STARTS
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FitSettings:
     """Checked parameters of a fit.
 
     Attributes
     ----------
-    search : SearchRequest
+    search : SearchSettings
     constraints : Constraints
         As the user gave them.
     metric : {"accuracy", "balanced_accuracy"}
@@ -113,10 +91,9 @@ class FitSettings:
     seed : int
         All random streams of the fit come from it.
     verbose : int
-    effort : Effort
     """
 
-    search: SearchRequest
+    search: SearchSettings
     constraints: Constraints
     metric: str
     min_confidence: MinConfidence | None
@@ -133,7 +110,6 @@ class FitSettings:
     checkpoint: PathLike | None
     seed: int
     verbose: int
-    effort: Effort = Effort()
 
     @property
     def is_paper(self) -> bool:
@@ -159,7 +135,7 @@ class FitSettings:
             # The lowest total is deployed, and nobody is rejected for nothing.
             answers_all = given["reject_cost"] is None
             given = {**given, "prefer": preference_of_fit(given), "always_answer": answers_all}
-        search = SearchRequest.from_parameters(
+        search = SearchSettings.from_parameters(
             given["search"],
             max_stages=given["max_stages"],
             population_size=given["population_size"],
@@ -167,11 +143,10 @@ class FitSettings:
             patience=given["patience"],
             allow_exclusion=given["allow_exclusion"],
         )
-        check_provable(search.kind, check_choice("metric", given["metric"], METRICS))
         constraints = Constraints.from_rules(given["constraints"], data.costs.names)
         may_reject = given["always_answer"] is not True
         check_preference(given["prefer"], data.classes.tolist(), may_reject=may_reject)
-        _check_delay_limits(search.kind, constraints, given["prefer"], data.costs)
+        _check_delay_limits(constraints, given["prefer"], data.costs)
         for name in ("checkpoint", "cache"):
             path = given[name]
             if path is not None and not (isinstance(path, (str, os.PathLike)) and os.fspath(path)):
@@ -207,7 +182,7 @@ class FitSettings:
         return cls(
             search=search,
             constraints=constraints,
-            metric=given["metric"],
+            metric=check_choice("metric", given["metric"], METRICS),
             min_confidence=min_confidence,
             reject_below=_check_last(given, search.kind, data.classes),
             prefer=given["prefer"],
@@ -289,13 +264,9 @@ def _check_money(given: Mapping[str, Any], classes: AnyArray) -> ErrorCosts | No
     return money
 
 
-def _check_delay_limits(
-    kind: str, constraints: Constraints, prefer: Preference, costs: FeatureCosts
-) -> None:
-    """Refuse limits on delays that no search can keep, or where no feature has a delay."""
+def _check_delay_limits(constraints: Constraints, prefer: Preference, costs: FeatureCosts) -> None:
+    """Refuse limits on delays where no feature has a delay."""
     limits = {f"constraints[{name!r}]": getattr(constraints, name) for name in DELAY_LIMITS}
-    has_delays = any(limit is not None for limit in limits.values())
-    check_provable(kind, "accuracy", has_delays=has_delays)
     if isinstance(prefer, Mapping):
         limits |= {name: prefer.get(name) for name in DELAY_LIMITS}
     for name, limit in limits.items():

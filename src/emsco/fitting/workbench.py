@@ -33,7 +33,6 @@ from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import CostLimits
 from emsco.search.loop import SearchResult
 from emsco.search.plan import SearchPlan, plan_search
-from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
 
@@ -159,31 +158,29 @@ class Workbench:
 
     def plan(
         self,
-        search: str,
         settings: SearchSettings,
         min_confidence: MinConfidence | ThresholdGrid,
-        memory_limit: int | None = None,
+        journal: Journal | None = None,
+        time_limit: float | None = None,
     ) -> SearchPlan:
         """Choose the search that "auto" means here.
 
         Raises
         ------
         ParameterError
-            If `search` is "exact" and that is out of reach.
+            If "exact" is asked for and out of reach, or no design can be within the limits.
         """
-        evaluator = self.evaluator(settings.max_stages, min_confidence)
-        return plan_search(search, self._problem(search, evaluator, memory_limit), settings)
+        evaluator = self.evaluator(settings.max_stages, min_confidence, journal)
+        return plan_search(evaluator, settings, self.recipe.memory_limit, time_limit)
 
     def search(
         self,
-        search: str,
         settings: SearchSettings,
         min_confidence: MinConfidence | ThresholdGrid,
         rng: Generator,
         *,
         time_limit: float | None = None,
         whole_limit: float | None = None,
-        memory_limit: int | None = None,
         journal: Journal | None = None,
         shown: bool = False,
     ) -> SearchResult:
@@ -191,7 +188,6 @@ class Workbench:
 
         Parameters
         ----------
-        search : {"auto", "exact", "evolution", "paper"}
         settings : SearchSettings
         min_confidence : float, dict or ThresholdGrid
         rng : numpy.random.Generator
@@ -199,23 +195,19 @@ class Workbench:
             Seconds after which the search stops and keeps its best designs so far.
         whole_limit : float, optional
             The time limit to name in messages, if `time_limit` is a share of it.
-        memory_limit : int, optional
-            Bytes that an exact search may use beside the bank; by default as many as the bank.
         journal : Journal, optional
             Keeps scores on disk.
         shown : bool
             Whether to draw a progress bar.
         """
-        evaluator = self.evaluator(settings.max_stages, min_confidence, journal)
-        problem = self._problem(search, evaluator, memory_limit)
-        plan = plan_search(search, problem, settings, time_limit)
+        plan = self.plan(settings, min_confidence, journal, time_limit)
         with (
             SearchProgress(shown=shown, note=plan.note or plan.forecast) as progress,
             closing(self.bank.engine),
             self.bank.reporting(progress.fitting if shown else None),
         ):
-            result = plan.run(problem, rng, time_limit, progress, whole_limit)
-            return replace(result, scored=evaluator.designs)
+            result = plan.run(rng, progress, time_limit, whole_limit)
+            return replace(result, scored=plan.evaluator.designs)
 
     def stage_models(
         self, front: ParetoFront, refit: str, report: Report | None = None
@@ -247,14 +239,3 @@ class Workbench:
             bank = self.recipe.open_bank(staked, [(rows, rows[:0])])
         reads = [one[:, self.data.encoding.input_feature] for one in subsets]
         return list(self.recipe.stage_models(bank, reads, refit == "average", report))
-
-    def _problem(self, search: str, evaluator: Evaluator, memory_limit: int | None) -> Problem:
-        may_prove = search in ("auto", "exact")
-        return Problem(
-            evaluator,
-            evaluator.costs.alone,
-            seconds_per_fit=self.bank.engine.seconds_per_fit() if may_prove else 0.0,
-            capacity=self.bank.capacity,
-            memory_limit=self.recipe.memory_limit if memory_limit is None else memory_limit,
-            n_jobs=self.recipe.n_jobs,
-        )

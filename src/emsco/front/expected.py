@@ -43,7 +43,7 @@ from emsco.stats.differences import Comparison
 from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.intervals import share_estimate
 
-MAX_BAGS, _FEWEST_BAGS = 100, 20
+MAX_BAGS, _FEWEST_BAGS = 100, 20  # samples of the rows
 _BAGGED_ROWS = 400_000  # rows of all bags together, above the fewest bags
 _WORK = 1e9  # rows of all bags, times designs
 _FEWEST_DESIGNS = 20  # beside the points
@@ -461,7 +461,6 @@ class OptimismCorrection:
         Of all features.
     groups : ndarray of shape (n_distinct_rows,) or None
         Group of each distinct scored row, from 0, if rows of a group come together.
-    max_bags : int
     money : ErrorCosts or None
         What errors and rejections cost, if the search was for the lowest total.
     """
@@ -470,7 +469,6 @@ class OptimismCorrection:
     evaluator: Evaluator
     total_cost: float
     groups: IntArray | None = None
-    max_bags: int = MAX_BAGS
     money: ErrorCosts | None = None
 
     def tolerance(
@@ -660,7 +658,7 @@ class OptimismCorrection:
 
     @cached_property
     def _bags(self) -> Bags:
-        n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, self.max_bags))
+        n_bags = int(np.clip(_BAGGED_ROWS // self._n_rows, _FEWEST_BAGS, MAX_BAGS))
         # A seed of the data alone, so that the same fit expects the same.
         rng = np.random.default_rng(self._n_rows)
         return Bags.draw(self._truth, self._weights, self.groups, n_bags, self.rows.n_classes, rng)

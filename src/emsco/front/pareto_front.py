@@ -22,7 +22,7 @@ from emsco.data.frames import Columns, Tabular
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
-from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.errors import FileError, ParameterError
 from emsco.front.certificate import (
     Certificate,
     CertificatePlan,
@@ -33,7 +33,7 @@ from emsco.front.certificate import (
 from emsco.front.economical import is_good_enough
 from emsco.front.format import front_from_dict, front_to_dict
 from emsco.front.pictures import cascade_picture, flow_of, front_picture
-from emsco.front.point import NamedDesigns, NamedTies, ParetoPoint
+from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.front.references import Reference, measure_references
 from emsco.front.rules import (
     PointLimits,
@@ -47,7 +47,7 @@ from emsco.plotting.figures import COLUMN
 from emsco.plotting.flow import Flow
 from emsco.plotting.trade_offs import draw_front
 from emsco.plotting.workflow import draw_cascade
-from emsco.scoring.pareto import TiedDesigns, TieSource
+from emsco.scoring.pareto import tie_groups
 from emsco.scoring.scores import Scores
 from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import Promise, promises_of
@@ -79,8 +79,6 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         Whether exact search has proven that no design beats these points on the scored rows.
     by_fitness : bool
         Whether the paper's search listed the points, the fittest of its population first.
-    tied : callable or None
-        Lists the designs that tie with the point at a position; see `ties`.
     models : FrontModels or None
         Fitted models of every point; None for a front built by hand.
     seen : tuple of Evaluation or None
@@ -113,7 +111,6 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     costs: FeatureCosts
     min_confidence: MinConfidence
     proven: bool = False
-    tied: NamedTies | None = None
     models: FrontModels | None = None
     seen: tuple[Evaluation, ...] | None = None
     references: tuple[Reference, ...] = ()
@@ -147,41 +144,31 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         costs: FeatureCosts,
         min_confidence: MinConfidence,
         n_tied: IntArray | None = None,
-        tied: TieSource | None = None,
         proven: bool = False,
         per_row: float = 1,
         named: NamedDesigns | None = None,
     ) -> ParetoFront:
         """Build a front from the designs and scores of a search, in its order.
 
-        Without `n_tied` and `tied`, only these designs count as ties of each other. A row of
-        weight 1 adds `per_row` to the scores. `named` turns chromosomes into designs.
+        Without `n_tied`, only these designs count as ties of each other. A row of weight 1 adds
+        `per_row` to the scores. `named` turns chromosomes into designs.
         """
         if n_tied is None:
-            # Ties by the given designs alone; a proof knows of others that it did not list.
-            among = TiedDesigns.among(designs, scores)
-            n_tied, tied = among.counts, among
+            groups = tie_groups(scores)
+            n_tied = np.bincount(groups)[groups]
         named = named or NamedDesigns(costs.names)
         points = [
             ParetoPoint.from_scores(named(genes), scores, i, int(n_tied[i]), per_row)
             for i, genes in enumerate(designs)
         ]
-        return cls(
-            tuple(points),
-            costs,
-            min_confidence,
-            proven,
-            None if tied is None else NamedTies(tied, named),
-        )
+        return cls(tuple(points), costs, min_confidence, proven)
 
     def by_cost(self) -> ParetoFront:
         """Return the front with the cheapest point first; of equals the one that labels most.
 
         A point that rejects everyone for nothing comes last: hardly anyone looks for it.
         """
-        order = self.cost_order()
-        tied = None if self.tied is None else replace(self.tied, positions=tuple(order))
-        return replace(self, points=tuple(self[i] for i in order), tied=tied)
+        return replace(self, points=tuple(self[i] for i in self.cost_order()))
 
     def cost_order(self) -> list[int]:
         """Return the positions of the points as `by_cost` sorts them."""
@@ -456,26 +443,6 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         # Where no design rejects anyone, the cost of a rejection may be left out.
         may_reject = any(point.coverage < 1 for point in self.points if not point.rejects_everyone)
         return ErrorCosts.if_given(error_cost, reject_cost, self.labels, may_reject=may_reject)
-
-    def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
-        """Iterate over all designs that share a point's objectives, the simplest first.
-
-        There can be millions: once every row has left, later stages make no difference. Use
-        ``itertools.islice`` to take some. A proven front yields every tied design; any other
-        front yields those that its search scored.
-        """
-        position = self.position(point)
-        chosen = self.points[position]
-        joined = chosen.is_simplified and chosen.n_tied == 1
-        joined |= chosen.design.buys_nothing  # its search did not return it
-        if self.tied is not None and not joined:
-            return self.tied(position)
-        if chosen.n_tied > 1:
-            raise NoSuchDesign(
-                f"ties must be asked of the front that a search returned, got one from a file, "
-                f"which holds 1 of the {chosen.n_tied:,} designs; search again to list them."
-            )
-        return iter((chosen.design,))
 
     def cascade(self, point: ParetoPoint | int) -> Cascade:
         """Return the cascade of a point, with its fitted models, ready to decide rows."""
@@ -778,7 +745,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
-        """Read a front that `save` wrote. The list of tied designs is not saved.
+        """Read a front that `save` wrote.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from operator import mul
 from typing import Any, Protocol, Self
@@ -18,7 +18,6 @@ from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
 from emsco.designs.format import branches_to_dicts
 from emsco.designs.thresholds import ThresholdGrid, plain
-from emsco.scoring.pareto import TieSource
 from emsco.scoring.scores import Scores
 from emsco.stats.by_class import ByClass, is_beyond
 from emsco.stats.differences import Comparison
@@ -570,26 +569,3 @@ class NamedDesigns:
             return Design(genes, self.names)
         thresholds = self.grid.of_design(genes, self.classes)
         return Design(stages_of(genes), self.names, thresholds)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedTies:
-    """Lists the designs that tie with the point at a position.
-
-    Attributes
-    ----------
-    source : callable
-        Lists chromosomes by the position that a search gave its designs.
-    named : NamedDesigns
-    positions : tuple of int or None
-        What the search called the point at each position; None if nobody has sorted the points.
-    """
-
-    source: TieSource
-    named: NamedDesigns
-    positions: tuple[int, ...] | None = None
-
-    def __call__(self, position: int) -> Iterator[Design]:
-        """Iterate over the designs, the simplest first."""
-        searched = position if self.positions is None else self.positions[position]
-        return map(self.named, self.source(searched))

@@ -23,12 +23,10 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import (
-    AnyArray,
     BoolArray,
     FloatArray,
     IntArray,
     Report,
-    SingleArray,
     StageArray,
     WordArray,
 )
@@ -37,7 +35,6 @@ from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_s
 from emsco.designs.slots import Slots
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
-from emsco.models.bits import WORD, bits_of_margins
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 
 _FEWEST_SUBSETS = 256  # that memory must hold; all, if there are fewer features
@@ -300,23 +297,6 @@ class SubsetBank:
         valid = np.concatenate([bits.valid for bits in self.engine.bits])[places]
         return places, int(np.bitwise_count(valid) @ self.word_weights[places])
 
-    def margins(self, words: WordArray) -> SingleArray:
-        """Margins of subsets, given as words, for all scored rows: (n_subsets, bits)."""
-        margins = np.empty((len(words), WORD * self.n_words), dtype=np.float32)
-        size = max(1, _MARGINS_AT_ONCE // margins.shape[1])
-        for part in slices(len(words), min(self._fitted.capacity, size)):
-            of_parts = self.engine.margins(self._fitted.numbers_of(words[part]))
-            margins[part] = np.concatenate([_padded(one) for one in of_parts], axis=1)
-        return margins
-
-    def guessed_bits(self, margins: SingleArray, thresholds: FloatArray) -> WordArray:
-        """Accepted and correct rows that follow from margins: (2, n_subsets, n_words)."""
-        # Padding belongs to no class; `valid` takes it out again.
-        truth = np.concatenate([_padded(part[None])[0] for part in self.engine.truth])
-        valid = np.concatenate([bits.valid for bits in self.engine.bits])
-        bits: WordArray = bits_of_margins(margins, truth, thresholds) & valid
-        return bits
-
     def answers(self, subsets: BoolArray, rows: Any, scored: Sequence[IntArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split.
 
@@ -447,8 +427,7 @@ class _FittedSubsets:
                 new = subsets_of_words(claim.new_keys, self.n_features)
                 self._numbers[claim.new_slots] = self.fit(self.inputs(new))
                 self.n_fits += len(new)
-        numbers: FloatArray = self._numbers[claim.slots]
-        return numbers
+        return self._numbers.take(claim.slots, axis=0)
 
     def adopt(self, words: WordArray, numbers: FloatArray) -> None:
         with self._slots.claim(words) as claim:
@@ -508,10 +487,11 @@ class _JudgedSubsets:
             [
                 self._numbers.setdefault(key, len(self._numbers))
                 for key in zip(of_levels, is_searched, strict=True)
-            ]
+            ],
+            dtype=np.uint64,
         )
         # The number of the thresholds is part of the key: the same subset has bits at each of them.
-        keys = np.insert(words, 0, numbers[levels], axis=1)
+        keys = np.column_stack([numbers[levels], words])
         with self._slots.claim(keys) as claim:
             slots, new_words = claim.new_slots, claim.new_keys[:, 1:]
             if not slots.size:
@@ -588,11 +568,6 @@ def _weight(bits: WordArray, word_weights: IntArray) -> FloatArray:
     """Weight of the rows whose bits are set."""
     weight: FloatArray = np.bitwise_count(bits) @ word_weights.astype(np.float64)
     return weight
-
-
-def _padded(values: AnyArray) -> AnyArray:
-    """Pad the rows of each line with zeros to whole words of bits."""
-    return np.pad(values, ((0, 0), (0, -values.shape[1] % WORD)))
 
 
 def _room(n_used: int, capacity: int) -> int:

@@ -1,8 +1,4 @@
-"""Bits of scored rows: where each row's bit stands, two bits per subset, and what designs count.
-
-Margins are the log-odds of a model's answers. The bits at any threshold follow from them, so a
-model that is not fitted can be guessed from the margins of its neighbours.
-"""
+"""Bits of scored rows: where each row's bit stands, two bits per subset, and what designs count."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from emsco._base.typing import (
     FloatArray,
     IntArray,
     LabelArray,
-    SingleArray,
     StageArray,
     WordArray,
 )
@@ -256,37 +251,3 @@ class BitBank:
             spent,
             np.empty(self.n_words, dtype=np.uint64),
         )
-
-
-def margins_of(
-    winner: IntArray | LabelArray, confidence: FloatArray, truth: LabelArray, n_classes: int
-) -> SingleArray:
-    """Margins of answers: the likeliest class of each row and its probability."""
-    odds = _beyond_a_guess(confidence, n_classes)
-    margins: SingleArray = np.where(winner == truth, odds, -odds).astype(np.float32)
-    return margins
-
-
-def bits_of_margins(margins: SingleArray, truth: LabelArray, thresholds: FloatArray) -> WordArray:
-    """Accepted and correct rows that follow from margins: (2, n_subsets, n_words).
-
-    `truth` has the class of each row. Which class a wrong label names is not known if there are
-    more than two; then the highest threshold of the others counts.
-    """
-    n_classes = len(thresholds)
-    # Pessimistic: a wrong label needs the highest of the thresholds that it might have.
-    others = np.array([np.delete(thresholds, c).max() for c in range(n_classes)])
-    if_correct = _beyond_a_guess(thresholds, n_classes)
-    if_wrong = _beyond_a_guess(others, n_classes)
-    correct = (margins > 0) & (margins >= if_correct[truth])
-    accepted = correct | ((margins <= 0) & (-margins >= if_wrong[truth]))
-    return np.stack([pack(accepted), pack(correct)])
-
-
-def _beyond_a_guess(confidence: FloatArray, n_classes: int) -> FloatArray:
-    """Log-odds of probabilities, less those of 1 / number of classes."""
-    sure = np.clip(confidence, 0.0, _SUREST)
-    # A confidence of 0 has odds of minus infinity, which is what comparisons need.
-    with np.errstate(divide="ignore"):
-        odds: FloatArray = np.log(sure / (1 - sure)) + np.log(n_classes - 1)
-    return odds

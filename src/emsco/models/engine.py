@@ -15,10 +15,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report, SingleArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, one_thread, slices
 from emsco.models.batches import ModelBatch, Models, n_outputs_of
-from emsco.models.bits import BitBank, margins_of
+from emsco.models.bits import BitBank
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, Shard, SplitData, cut_shards
@@ -74,10 +74,6 @@ class Engine(ABC):
         self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split, by number in `rows`."""
-
-    @abstractmethod
-    def margins(self, numbers: FloatArray) -> list[SingleArray]:
-        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
 
     @abstractmethod
     def without_rows(self) -> Self:
@@ -238,15 +234,6 @@ class LogisticEngine(Engine):
                 winner[:, part], confidence[:, part] = judged
             answers.append((winner, confidence))
         return answers
-
-    def margins(self, numbers: FloatArray) -> list[SingleArray]:
-        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
-        coefs = self.lines(numbers)
-        return [
-            margins_of(*shard.answers(spread), shard.truth, self.n_classes)
-            for split, spread in zip(self.splits, coefs, strict=True)
-            for shard in split.shards
-        ]
 
 
 def answers_of(models: Models, scaling: Scaling, rows: FloatArray, n_classes: int) -> Answers:

@@ -14,9 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, SingleArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report
 from emsco.models.batches import Models
-from emsco.models.bits import margins_of, pack
+from emsco.models.bits import pack
 from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.engine import Answers, Engine, SplitRows
 from emsco.models.scaling import mean_of_known
@@ -126,16 +126,6 @@ class OutcomeEngine(Engine):
         other.fitters = other.bits = ()
         other._prepare, other._order, other._labels, other.truth = None, [], [], []
         return other
-
-    def margins(self, numbers: FloatArray) -> list[SingleArray]:
-        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
-        # Answers do not depend on subsets, which only tell their number here.
-        any_subsets = np.ones((len(numbers), 0), dtype=np.bool_)
-        parts = zip(self.answers(any_subsets, numbers), self._order, self.truth, strict=True)
-        return [
-            margins_of(winner[:, order], confidence[:, order], truth, self.n_classes)
-            for (winner, confidence), order, truth in parts
-        ]
 
     def close(self) -> None:
         """Have the fitters write their caches to disk."""

@@ -138,12 +138,13 @@ class Evaluator:
         with self._designs.claim(design_keys(designs)) as claim:
             if claim.new_slots.size:
                 self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
-        counts, n_ahead = self._counts[:, claim.slots], self.bank.n_ahead
+        # `take` is several times as fast as an index where each number stands for a few values.
+        counts, n_ahead = self._counts.take(claim.slots, axis=1), self.bank.n_ahead
         exits, correct_exits = counts[:, :, n_ahead:]
         by_class = None
         if self.metric == "balanced_accuracy":
             by_class = counts[:, :, n_ahead - self.bank.n_counted : n_ahead].swapaxes(0, 1)
-        spent, paid = self._costs[:, claim.slots]
+        spent, paid = self._costs.take(claim.slots, axis=1)
         excess = None
         if self.limits != CostLimits():
             # Above the cost limits, as a share of the cost of all features, and above the limits
@@ -188,7 +189,7 @@ class Evaluator:
 
         Without what a row pays by its own prices.
         """
-        return self._paid(designs) / self.units.per_one
+        return self._paid(stages_of(designs), stage_counts(designs)) / self.units.per_one
 
     def worst_costs(self, designs: StageArray) -> FloatArray:
         """Cost of a rejected row with each design; of the row with the highest prices."""
@@ -228,7 +229,8 @@ class Evaluator:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
             self._costs = np.concatenate([self._costs, np.zeros_like(self._costs)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts
-        exits, paid = self._counts[0, slots, self.bank.n_ahead :], self._paid(stages)
+        exits = self._counts[0].take(slots, axis=0)[:, self.bank.n_ahead :]
+        paid = self._paid(stages, n_stages)
         rejected = self.bank.n_rows - exits.sum(axis=1)
         self._costs[0, slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         self._costs[1, slots] = paid[:, -1]
@@ -239,15 +241,14 @@ class Evaluator:
                 np.rint(worst).astype(np.int64) if self.units.are_whole else worst
             )
 
-    def _paid(self, designs: StageArray) -> IntArray | FloatArray:
+    def _paid(self, stages: StageArray, n_stages: IntArray) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage.
 
         After a design's last stage, the cost of a rejected row.
         """
-        designs = stages_of(designs)
-        bought = totals_by_stage(designs, self._max_stages, self.units.features)
+        bought = totals_by_stage(stages, self._max_stages, self.units.features)
         if len(self.units.fees):
-            bought += self.units.fees.by_stage(designs, self._max_stages)
-        n_passed = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
+            bought += self.units.fees.by_stage(stages, self._max_stages)
+        n_passed = np.minimum(np.arange(1, self._max_stages + 1), n_stages[:, None])
         paid: FloatArray = bought + n_passed * self.units.evaluation
         return paid.astype(np.int64) if self.units.are_whole else paid

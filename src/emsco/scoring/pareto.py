@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from emsco.scoring.scores import Scores
 __all__ = [
     "SAME_COST",
     "Ranking",
-    "TieSource",
-    "TiedDesigns",
     "accuracy_ranks",
     "balanced_accuracy_ranks",
     "balanced_length",
@@ -133,33 +130,6 @@ def pareto_levels(scores: Scores) -> IntArray:
         levels[feasible] = pareto_levels(scores[feasible])
         levels[~feasible] += levels[feasible].max()
     return levels
-
-
-TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TiedDesigns:
-    """Groups of designs with equal objectives, one per point of a front."""
-
-    groups: Sequence[StageArray]
-
-    @classmethod
-    def among(cls, designs: StageArray, scores: Scores) -> Self:
-        """Group each design with all designs of equal objectives, the simplest first."""
-        order = simplest_first(designs)
-        groups = tie_groups(scores)
-        # A group for each design, also if they share one: a point of the front is one design.
-        return cls([designs[order[groups[order] == group]] for group in groups])
-
-    def __call__(self, point: int) -> Iterator[StageArray]:
-        """Iterate over the designs that tie with the point at a position."""
-        return iter(self.groups[point])
-
-    @property
-    def counts(self) -> IntArray:
-        """Number of designs with the objectives of each point, itself included."""
-        return np.array([len(group) for group in self.groups])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from time import perf_counter
 from typing import Protocol, Self
@@ -14,9 +14,9 @@ import numpy as np
 
 from emsco._base.text import counted
 from emsco._base.typing import IntArray, StageArray
+from emsco.designs.population import Designs
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.pareto import TiedDesigns
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 
@@ -24,41 +24,36 @@ _FIRST = 2.0  # seconds that the first designs have at least, whatever the time 
 
 
 class Stop(Enum):
-    """Causes that end a search."""
+    """Causes that end a search, each with its sentence."""
 
-    GENERATIONS = "generations"  # all generations have run
-    SAME_BEST = "same best"  # patience of the paper's loop
-    SAME_FRONT = "same front"  # patience of evolution
-    STEADY_FRONT = "steady front"  # it hardly grows
-    ELITES = "elites"  # the population consists of elites only
-    EXHAUSTED = "exhausted"  # every design has been scored
-    PROVEN = "proven"
-    SETTLED = "settled"  # proven for the models of the search; others came after it
-    CHAINS_SETTLED = "chains settled"  # proven for chains; the front also has designs that branch
-    NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the limits
-    LONGER_THAN_PLANNED = "longer than planned"  # exact search: evolution takes its place
-    TIME_LIMIT = "time limit"
-    MEMORY_LIMIT = "memory limit"
-    INTERRUPTED = "interrupted"
+    GENERATIONS = "generations", "all {generations} have run"
+    SAME_BEST = "same best", "the fittest design has stayed the same for {generations}"
+    SAME_FRONT = "same front", "the front has stayed the same for {generations}"
+    STEADY_FRONT = "steady front", "the front has hardly grown in the last {generations}"
+    ELITES = "elites", "the population was full of elite designs after {generations}"
+    EXHAUSTED = "exhausted", "all {n_designs:,} designs have been scored"
+    PROVEN = "proven", "the front is proven: all {n_settled:,} designs are settled"
+    # Proven for the models of the search; others came after it.
+    SETTLED = "settled", "all {n_settled:,} designs are settled, with the models of the search"
+    # Proven for chains; the front also has designs that branch.
+    CHAINS_SETTLED = (
+        "chains settled",
+        "all {n_settled:,} chains are settled; designs that branch were searched",
+    )
+    # Of an exact search: no design is within the limits, or evolution takes its place.
+    NOTHING_FEASIBLE = "nothing feasible", "all {n_settled:,} designs are settled"
+    LONGER_THAN_PLANNED = "longer than planned", "exact search took longer than planned"
+    TIME_LIMIT = "time limit", "the time limit of {seconds:g} s was reached"
+    MEMORY_LIMIT = "memory limit", "{detail}"
+    INTERRUPTED = "interrupted", "interrupted"
 
+    sentence: str
 
-_EARLY = (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT, Stop.INTERRUPTED)
-_SENTENCES = {
-    Stop.GENERATIONS: "all {generations} have run",
-    Stop.SAME_BEST: "the fittest design has stayed the same for {generations}",
-    Stop.SAME_FRONT: "the front has stayed the same for {generations}",
-    Stop.STEADY_FRONT: "the front has hardly grown in the last {generations}",
-    Stop.ELITES: "the population was full of elite designs after {generations}",
-    Stop.EXHAUSTED: "all {n_designs:,} designs have been scored",
-    Stop.PROVEN: "the front is proven: all {n_settled:,} designs are settled",
-    Stop.SETTLED: "all {n_settled:,} designs are settled, with the models of the search",
-    Stop.CHAINS_SETTLED: "all {n_settled:,} chains are settled; designs that branch were searched",
-    Stop.NOTHING_FEASIBLE: "all {n_settled:,} designs are settled",
-    Stop.LONGER_THAN_PLANNED: "exact search took longer than planned",
-    Stop.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
-    Stop.MEMORY_LIMIT: "{detail}",
-    Stop.INTERRUPTED: "interrupted",
-}
+    def __new__(cls, value: str, sentence: str) -> Self:
+        """Take the sentence as an attribute beside the value."""
+        cause = object.__new__(cls)
+        cause._value_, cause.sentence = value, sentence
+        return cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +99,17 @@ class StopReason:
 
     def __str__(self) -> str:
         """Put the reason into one sentence, without a full stop."""
-        words = _SENTENCES[self.cause]
+        words = self.cause.sentence
         if self.cause is Stop.GENERATIONS and self.generations == 1:
             words = "its one generation has run"
         elif self.cause is Stop.EXHAUSTED and self.n_designs == 1:
             words = "only one design exists"
-        elif self.cause is Stop.INTERRUPTED and self.generations is not None:
+        elif self.is_interrupted and self.generations is not None:
             words = "interrupted after {generations}"
-        sentence = words.format(
-            generations=counted(self.generations or 0, "generation"),
-            n_designs=self.n_designs,
-            n_settled=self.n_settled,
-            seconds=self.seconds,
-            detail=self.detail,
-        )
-        if self.cause in _EARLY and self.n_settled is not None:
+        generations = counted(self.generations or 0, "generation")
+        sentence = words.format_map(asdict(self) | {"generations": generations})
+        early = self.is_interrupted or self.cause in (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT)
+        if early and self.n_settled is not None:
             settled = f"{self.n_settled:,} of {self.n_designs:,} designs are settled"
             sentence += f", so the front is not proven ({settled})"
         return f"{sentence} ({self.note})" if self.note else sentence
@@ -135,10 +126,10 @@ class Search(Protocol):
         """All non-dominated designs scored so far, if the search keeps them."""
 
     @property
-    def front(self) -> tuple[StageArray, Scores]:
+    def front(self) -> tuple[Designs, Scores]:
         """The non-dominated designs found so far, best first."""
 
-    def ask(self) -> StageArray:
+    def ask(self) -> Designs:
         """Propose designs to score next."""
 
     def tell(self, scores: Scores) -> None:
@@ -168,13 +159,13 @@ class SearchRecord:
     ) -> Self:
         """Record a search whose front is `designs`, best first."""
         return cls(
-            generation=generation,
-            best=designs[0],
-            best_scores=scores[np.zeros(1, dtype=np.int64)],
-            n_front=len(designs),
-            n_designs=evaluator.n_designs,
-            n_subsets=evaluator.n_subsets,
-            seconds=seconds,
+            generation,
+            designs[0],
+            scores[[0]],
+            len(designs),
+            evaluator.n_designs,
+            evaluator.n_subsets,
+            seconds,
         )
 
 
@@ -187,8 +178,6 @@ class SearchResult:
     designs, scores, records, stop_reason
     n_tied : ndarray or None
         Number of designs with the objectives of each one in `designs`. None: `designs` lists all.
-    ties : callable or None
-        Iterates over the designs that tie with the one at a position.
     proven : bool
         Whether no design of the whole space is better.
     scored : ndarray of shape (n_scored, n_features) or None
@@ -200,7 +189,6 @@ class SearchResult:
     records: tuple[SearchRecord, ...]
     stop_reason: StopReason
     n_tied: IntArray | None = None
-    ties: Callable[[int], Iterator[StageArray]] | None = None
     proven: bool = False
     scored: StageArray | None = None
 
@@ -209,8 +197,7 @@ class SearchResult:
         cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: StopReason
     ) -> Self:
         """Make a result of the front of an archive."""
-        tied = TiedDesigns(archive.ties())
-        return cls(*archive.front(), records, stop_reason, tied.counts, tied)
+        return cls(*_packed(archive.front()), records, stop_reason, archive.n_tied())
 
     def take(self, kept: IntArray) -> Self:
         """Return the designs at some positions alone."""
@@ -219,20 +206,16 @@ class SearchResult:
             designs=self.designs[kept],
             scores=self.scores[kept],
             n_tied=None if self.n_tied is None else self.n_tied[kept],
-            ties=None if self.ties is None else _SomeTies(self.ties, kept),
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SomeTies:
-    """Ties of the designs at some positions."""
+def _packed(front: tuple[Designs, Scores]) -> tuple[StageArray, Scores]:
+    """Pack the designs of a front, as long as scoring takes no stages and levels apart."""
+    return front[0].packed(), front[1]
 
-    ties: Callable[[int], Iterator[StageArray]]
-    kept: IntArray
 
-    def __call__(self, position: int) -> Iterator[StageArray]:
-        """Iterate over the designs that tie with the one at a position."""
-        return self.ties(int(self.kept[position]))
+class _TimeIsUp(Exception):  # noqa: N818 - from a batch of fits to the loop, seen by nobody
+    """The time limit was reached before a generation was complete."""
 
 
 def run_search(
@@ -248,101 +231,59 @@ def run_search(
     batches of fits, and keep the generations that are complete. Before the first is complete, the
     time limit keeps the designs scored so far, and Ctrl-C raises KeyboardInterrupt.
     """
-    records: list[SearchRecord] = []
-    front: tuple[StageArray, Scores]
-    timing = _Timing(time_limit)
+    started, limit = perf_counter(), np.inf if time_limit is None else time_limit
     reason: StopReason | None = None
+    records: list[SearchRecord] = []
+    # A few of the first designs are scored at a time, so that little is lost if time runs out.
+    # Until one is within the limits on designs, it does not.
+    first, least, may_stop = Archive(evaluator.costs.total), max(limit, _FIRST), False
+
+    def score(designs: Designs) -> Scores:
+        return evaluator.score(designs.packed())  # as long as it takes no stages and levels apart
+
+    def is_over() -> bool:
+        return perf_counter() - started > least
+
+    def check_time(done: int, total: int) -> None:
+        if may_stop and done < total and is_over():
+            raise _TimeIsUp
+
+    def record() -> SearchRecord:
+        front = search.front if search.generation >= 0 else first.front()
+        seconds = perf_counter() - started
+        generation = max(search.generation, 0)
+        return SearchRecord.from_front(generation, *_packed(front), evaluator, seconds)
+
     try:
-        with timing.between_fits(evaluator):
+        with nullcontext() if time_limit is None else evaluator.bank.reporting(check_time):
+            designs, end = search.ask(), 0
+            while time_limit is not None and end < len(designs):
+                part, end = designs[end : 2 * end + 1], 2 * end + 1
+                scores = score(part)
+                first.add(part, scores)
+                may_stop = may_stop or bool(scores.feasible.any())
+            least, may_stop = limit, True
             while reason is None:
-                search.tell(timing.score(search, evaluator))
-                front = search.front  # kept in case the next generation is interrupted
-                records.append(_record(search, evaluator, timing.started))
+                search.tell(score(search.ask()))
+                records.append(record())
                 if between:
                     between()
-                    front, records[-1] = search.front, _record(search, evaluator, timing.started)
+                    records[-1] = record()
                 if report:
                     report(records[-1])
                 reason = search.stop_reason
-                if reason is None and timing.is_over():
-                    reason = timing.reason
+                if reason is None and is_over():
+                    reason = StopReason(Stop.TIME_LIMIT, seconds=time_limit)
     except _TimeIsUp:
-        if not records:  # the best of the first designs that were scored
-            designs = timing.first[: timing.n_first]
-            archive = Archive(designs.shape[1], evaluator.costs.total)
-            archive.add(designs, evaluator.score(designs))
-            seconds = perf_counter() - timing.started
-            record = SearchRecord.from_front(0, *archive.front(), evaluator, seconds)
-            return SearchResult.from_archive(archive, (record,), timing.reason)
-        reason = search.stop_reason or timing.reason
-        records[-1] = _record(search, evaluator, timing.started)  # it may have found chains since
+        reason = search.stop_reason or StopReason(Stop.TIME_LIMIT, seconds=time_limit)
+        records[-1:] = [record()]  # it may have found chains since
     except KeyboardInterrupt:
         if not records:
             raise
         reason = StopReason(Stop.INTERRUPTED, records[-1].generation)
         message = f"Search {reason}; the best designs so far are kept."
         warnings.warn(message, InterruptedWarning, stacklevel=7)
-    if search.archive is not None:
-        return SearchResult.from_archive(search.archive, tuple(records), reason)
-    return SearchResult(*front, tuple(records), reason)
-
-
-class _TimeIsUp(Exception):  # noqa: N818 - from a batch of fits to the loop, seen by nobody
-    """The time limit was reached before a generation was complete."""
-
-
-class _Timing:
-    """Ends a search between two batches of fits, once it has designs to keep."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit = limit
-        self.started = perf_counter()
-        self.first: StageArray = np.zeros((0, 0), dtype=np.int16)  # of the first generation
-        self.n_first = 0  # of these, those scored so far
-        self.may_cut = False
-
-    @property
-    def reason(self) -> StopReason:
-        return StopReason(Stop.TIME_LIMIT, seconds=self.limit)
-
-    def is_over(self, min_seconds: float = 0.0) -> bool:
-        """Whether the limit is over, and at least so many seconds."""
-        return self.limit is not None and perf_counter() - self.started > max(
-            self.limit, min_seconds
-        )
-
-    @contextmanager
-    def between_fits(self, evaluator: Evaluator) -> Iterator[None]:
-        """Look at the time after each batch of fits, but for the last."""
-        if self.limit is None:
-            yield
-            return
-
-        def check_time(done: int, total: int) -> None:
-            if self.may_cut and done < total and self.is_over(_FIRST if self.n_first else 0.0):
-                raise _TimeIsUp
-
-        with evaluator.bank.reporting(check_time):
-            yield
-
-    def score(self, search: Search, evaluator: Evaluator) -> Scores:
-        """Score the designs that a search asks for; the first ones a few at a time.
-
-        The parts of the first ones double, so that little is lost if time runs out. Until one is
-        within the limits on designs, time does not run out.
-        """
-        designs = search.ask()
-        if self.limit is not None and not len(self.first):
-            self.first = designs
-            while self.n_first < len(designs):
-                end = 2 * self.n_first + 1
-                scores = evaluator.score(designs[self.n_first : end])
-                self.n_first, self.may_cut = end, self.may_cut or bool(scores.feasible.any())
-        scores = evaluator.score(designs)
-        self.n_first, self.may_cut = 0, True
-        return scores
-
-
-def _record(search: Search, evaluator: Evaluator, started: float) -> SearchRecord:
-    seconds = perf_counter() - started
-    return SearchRecord.from_front(search.generation, *search.front, evaluator, seconds)
+    archive = search.archive if search.generation >= 0 else first
+    if archive is not None:
+        return SearchResult.from_archive(archive, tuple(records), reason)
+    return SearchResult(*_packed(search.front), tuple(records), reason)

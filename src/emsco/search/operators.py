@@ -1,8 +1,7 @@
-"""The paper's variation operators, each for a whole population at once.
+"""Variation operators, each for a whole population at once: the paper's, and evolution's own.
 
-A population is an array of shape (n_designs, n_features): the stage of each feature, from 0. If
-the space allows exclusion, -1 means that a feature is never bought. If it does not, the operators
-draw exactly the random numbers of the paper.
+They work on stages, shape (n_designs, n_features), from 0. If the space allows exclusion, -1 means
+that a feature is never bought. If it does not, they draw exactly the random numbers of the paper.
 """
 
 from __future__ import annotations
@@ -14,31 +13,14 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.checks import check_number, check_whole
-from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco._kernels.variation import cross_rows, mutate_rows, take_steps
-from emsco.designs.chromosomes import (
-    NEVER,
-    compress,
-    levels_of,
-    stage_counts,
-    stages_of,
-    with_levels,
-)
+from emsco.designs.chromosomes import NEVER, compress, stage_counts
+from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import ThresholdGrid
 
 _INITIAL_RATE = 0.5
-
-
-def round_half_up(x: FloatArray | float) -> IntArray:
-    """Round to the nearest whole number, halves up; NumPy rounds halves to even.
-
-    Examples
-    --------
-    >>> round_half_up(np.array([0.5, 1.5, 2.5])).tolist()
-    [1, 2, 3]
-    """
-    return np.floor(np.asarray(x) + 0.5).astype(np.int64)
 
 
 def initial_population(
@@ -50,7 +32,6 @@ def initial_population(
     """
     space = replace(space, max_stages=min(space.max_stages, 2))
     designs = np.zeros((n_designs, space.n_features), dtype=np.int16)
-    # Rejection sampling: a mutant may come out with a single stage, and then it is drawn again.
     poor = np.arange(n_designs)
     while poor.size:
         designs[poor] = mutate(designs[poor], _INITIAL_RATE, stage_bias, space, rng)
@@ -59,19 +40,18 @@ def initial_population(
 
 
 def random_designs(n_designs: int, space: DesignSpace, rng: Generator) -> StageArray:
-    """Random designs: a uniform number of stages, then uniform genes over them.
+    """Random designs: a uniform number of stages, then uniform stages for the features.
 
-    With exclusion, "never" is one more value of a gene. Designs that buy nothing are redrawn.
+    With exclusion, "never" is one more value. Designs that buy nothing are redrawn.
     """
     n_stages = rng.integers(1, space.max_stages + 1, size=(n_designs, 1))
     lowest = NEVER if space.allow_exclusion else 0
-    genes = rng.integers(lowest, n_stages, size=(n_designs, space.n_features))
+    stages = rng.integers(lowest, n_stages, size=(n_designs, space.n_features))
     if space.first is not None:
-        genes[:, space.first] = 0
-    while (poor := np.flatnonzero(genes.max(axis=1, initial=NEVER) == NEVER)).size:
-        genes[poor] = rng.integers(lowest, n_stages[poor], size=(len(poor), space.n_features))
-    # Some stages may have drawn no feature; they are closed up.
-    return compress(genes)
+        stages[:, space.first] = 0
+    while (poor := np.flatnonzero((stages == NEVER).all(axis=1))).size:
+        stages[poor] = rng.integers(lowest, n_stages[poor], size=(len(poor), space.n_features))
+    return compress(stages)
 
 
 def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
@@ -94,10 +74,8 @@ def recombine(
     that a parent never buys is passed on as such. A child that would buy nothing is a copy of the
     first parent.
     """
-    first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
-    n_pairs, n_features = first.shape
     children = np.empty_like(first)
-    draws = rng.random((n_pairs, 3 + n_features))
+    draws = rng.random((len(first), 3 + first.shape[1]))
     cross_rows(first, second, draws, crossover_rate, children)
     return children
 
@@ -112,16 +90,14 @@ def mutate(
     beta-binomial otherwise. A mutant that would buy nothing is a copy of its parent. The feature
     that every design of the space buys first is put back to the first stage.
     """
-    designs = np.ascontiguousarray(designs)
     mutants = np.empty_like(designs)
-    draws = rng.random(designs.shape)
     mutate_rows(
         designs,
-        draws,
+        rng.random(designs.shape),
         rate,
         _cumulative_stages(stage_bias, space.max_stages),
         space.allow_exclusion,
-        -1 if space.first is None else space.first,
+        _first_of(space),
         mutants,
         # Room to count the features of each stage, before stages without any are closed up.
         np.empty(int(designs.max(initial=0)) + space.max_stages + 1, dtype=np.int64),
@@ -129,18 +105,22 @@ def mutate(
     return mutants
 
 
+def _first_of(space: DesignSpace) -> int:
+    """The feature that every design buys first, for kernels; -1 if there is none."""
+    return -1 if space.first is None else space.first
+
+
 @lru_cache(maxsize=64)
 def _cumulative_stages(stage_bias: float, max_stages: int) -> FloatArray:
     """Distribution functions of the beta-binomials over 0..h, one row for each h below k."""
-    from scipy.special import betaln, gammaln
+    from scipy.special import betaln
 
-    # In logarithms, as factorials of many stages overflow. Row h is the beta-binomial over 0..h,
-    # and columns beyond h have no mass.
-    h, j = np.arange(max_stages)[:, None], np.arange(max_stages)[None, :]
+    h, j = np.arange(max_stages)[:, None], np.arange(max_stages)
     left = np.maximum(h - j, 0)
-    ways = gammaln(h + 1) - gammaln(j + 1) - gammaln(left + 1)
-    log_mass = ways + betaln(j + 1, left + stage_bias) - betaln(1, stage_bias)
-    cumulative: FloatArray = np.cumsum(np.where(j <= h, np.exp(log_mass), 0.0), axis=1)
+    # In logarithms, as factorials of many stages overflow.
+    log_ratio = betaln(j + 1, left + stage_bias) - betaln(j + 1, left + 1)
+    mass = np.where(j <= h, np.exp(log_ratio) * stage_bias / (h + 1), 0.0)
+    cumulative: FloatArray = np.cumsum(mass, axis=1)
     cumulative.setflags(write=False)
     return cumulative
 
@@ -149,95 +129,79 @@ def growth_probability(
     n_features: int, rate: float, n_stages: int, stage_bias: FloatArray
 ) -> FloatArray:
     """Probability that a mutation adds a stage, if `max_stages` allows one."""
-    from scipy.special import gammaln
+    from scipy.special import beta
 
     check_whole("n_features", n_features, 1)
     check_number("rate", rate, 0, 1)
     check_whole("n_stages", n_stages, 1)
     for bias in np.ravel(stage_bias).tolist():
         check_number("stage_bias", bias, 0, np.inf, "()")
-    # Mass of the one new stage, j = h, of the beta-binomial; any of the features may draw it.
-    log_new = (
-        np.log(stage_bias)
-        + gammaln(n_stages + 1)
-        + gammaln(stage_bias)
-        - gammaln(n_stages + stage_bias + 1)
-    )
-    grown: FloatArray = 1 - (1 - rate * np.exp(log_new)) ** n_features
+    # Mass of the one new stage of the beta-binomial; any of the features may draw it.
+    new = stage_bias * beta(n_stages + 1, stage_bias)
+    grown: FloatArray = 1 - (1 - rate * new) ** n_features
     return grown
-
-
-def n_steps(designs: StageArray, allow_exclusion: bool = False) -> IntArray:
-    """Number of steps that `neighbours` draws from, for each design."""
-    n_stages = stage_counts(designs)
-    n_places = 2 * n_stages + 1 + allow_exclusion
-    # A feature may go to a stage, into a gap before, between or after them, or be dropped; a pair
-    # of adjacent stages may be merged or swapped.
-    steps: IntArray = designs.shape[1] * n_places + 2 * (n_stages - 1)
-    return steps
 
 
 def neighbours(
     designs: StageArray, space: DesignSpace, max_steps: int, rng: Generator
-) -> tuple[StageArray, IntArray]:
-    """Designs one step away from each of `designs`, and the position of their parent.
+) -> tuple[StageArray, IntArray, BoolArray]:
+    """Designs one step away from each of `designs`, the position of their parent, who gave all.
 
     A step moves a feature to another stage, or to a new stage between two others. Or it merges
     two adjacent stages, or swaps them. With exclusion, a step may also drop a feature, or bring a
     dropped one back. At most `max_steps` steps of each design are drawn, in random order. Steps
-    that leave the space are skipped, and a few may repeat.
+    that leave the space are skipped, and a few may repeat. The last array says which designs have
+    no steps beyond those drawn.
     """
-    n_features = designs.shape[1]
-    n_places = 2 * stage_counts(designs) + 1 + space.allow_exclusion
-    steps = n_steps(designs, space.allow_exclusion)
-    draws = rng.random((len(designs), int(steps.max())))
+    n_features, n_stages = designs.shape[1], stage_counts(designs)
+    # A feature may go to a stage, into a gap before, between or after them, or be dropped; a pair
+    # of adjacent stages may be merged or swapped.
+    n_places = 2 * n_stages + 1 + space.allow_exclusion
+    n_steps = n_features * n_places + 2 * (n_stages - 1)
+    draws = rng.random((len(designs), int(n_steps.max())))
     # Steps that a design does not have are sorted behind all others.
-    draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
+    draws[np.arange(draws.shape[1]) >= n_steps[:, None]] = np.inf
     step = np.argsort(draws, axis=1)[:, :max_steps]
-    # What is left after a design's own steps is cut off here, as designs differ in their number.
-    parent, column = map(np.ascontiguousarray, np.nonzero(step < steps[:, None]))
+    parent, column = map(np.ascontiguousarray, np.nonzero(step < n_steps[:, None]))
     children = np.empty((len(parent), n_features), dtype=np.int16)
     allowed = np.empty(len(parent), dtype=np.bool_)
     take_steps(
-        np.ascontiguousarray(designs),
+        designs,
         parent,
         step[parent, column],
         n_places,
         space.max_stages,
         space.allow_exclusion,
-        -1 if space.first is None else space.first,
+        _first_of(space),
         children,
         allowed,
         np.empty(int(n_places.max()) + 2, dtype=np.int64),
     )
-    return children[allowed], parent[allowed]
+    return children[allowed], parent[allowed], n_steps <= max_steps
 
 
-def vary_levels(
-    designs: StageArray, rate: float, grid: ThresholdGrid, rng: Generator
-) -> StageArray:
+def vary_levels(designs: Designs, rate: float, grid: ThresholdGrid, rng: Generator) -> Designs:
     """Give one random stage of some designs a random threshold of those that it may have."""
-    if grid.is_single or not len(designs):
+    if grid.is_single:
         return designs
-    n_stages = stage_counts(designs)
-    levels = levels_of(designs, int(n_stages.max()))
+    n_stages, levels = designs.n_stages, designs.levels.copy()
     # Whether a design varies, which of its stages, and to which threshold.
-    draws = rng.random((3, len(designs)))
-    stage = (draws[1] * n_stages).astype(np.int64)
-    early = np.array(grid.early)[(draws[2] * len(grid.early)).astype(np.int64)]
-    last = np.array(grid.last)[(draws[2] * len(grid.last)).astype(np.int64)]
-    varied = np.flatnonzero(draws[0] < rate)
+    chance, place, choice = rng.random((3, len(designs)))
+    stage = (place * n_stages).astype(np.int64)
+    early, last = (
+        np.array(some)[(choice * len(some)).astype(np.int64)] for some in (grid.early, grid.last)
+    )
+    varied = np.flatnonzero(chance < rate)
     levels[varied, stage[varied]] = np.where(stage == n_stages - 1, last, early)[varied]
-    return with_levels(stages_of(designs), levels)
+    return Designs(designs.stages, levels)
 
 
-def random_levels(stages: StageArray, grid: ThresholdGrid, rng: Generator) -> StageArray:
+def random_levels(stages: StageArray, grid: ThresholdGrid, rng: Generator) -> Designs:
     """Give each stage of each design a random threshold of those that it may have."""
     if grid.is_single:
-        return stages
+        return Designs.of(stages)
     n_stages = stage_counts(stages)
     size = (len(stages), int(n_stages.max()))
-    early = rng.choice(np.array(grid.early), size=size)
-    last = rng.choice(np.array(grid.last), size=size)
+    early, last = (rng.choice(np.array(some), size=size) for some in (grid.early, grid.last))
     is_last = np.arange(size[1]) == n_stages[:, None] - 1
-    return with_levels(stages, np.where(is_last, last, early))
+    return Designs.of(stages, np.where(is_last, last, early))

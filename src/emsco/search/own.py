@@ -14,7 +14,6 @@ from emsco._base.text import brief
 from emsco._base.typing import IntArray, StageArray
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
-from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import ParameterError
@@ -22,27 +21,16 @@ from emsco.scoring import Answers, Counts
 from emsco.scoring.pareto import best_balanced_first, fittest_of
 from emsco.search import operators
 from emsco.search.evolution import EvolutionSearch
-from emsco.search.exact.spaces import SingleThresholdSpace
-from emsco.search.exact.tally import Landscape, landscape_of
-from emsco.search.loop import Search, StopReason
-from emsco.search.operators import growth_probability
+from emsco.search.landscape import Landscape as Landscape
+from emsco.search.landscape import landscape_of
+from emsco.search.loop import Search as Search
+from emsco.search.loop import StopReason
+from emsco.search.operators import growth_probability as growth_probability
 from emsco.search.paper import PaperLoop
 from emsco.search.plan import plan_search
-from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
-from emsco.search.settings import PaperSearch, SearchRequest, SearchSettings, with_paper_search
-
-__all__ = [
-    "Front",
-    "Landscape",
-    "Search",
-    "choose",
-    "count_designs",
-    "find_front",
-    "growth_probability",
-    "mutate",
-    "start_search",
-]
+from emsco.search.settings import RULES, SearchSettings, with_paper_search
+from emsco.search.subsets import Subsets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,16 +54,10 @@ class Front:
     stop_reason: StopReason
 
 
-def start_search(
-    kind: str,
-    costs: FeatureCosts,
-    rng: Generator | int,
-    *,
-    max_stages: int | None = None,
-    buy_all: bool = True,
-    **settings: Any,
-) -> Search:
+def start_search(kind: str, costs: FeatureCosts, rng: Generator | int, **settings: Any) -> Search:
     """Start a search that asks for designs, and is told their counts.
+
+    `ask` and `front` give `Designs`: NumPy takes them as the stage of each feature.
 
     Parameters
     ----------
@@ -83,25 +65,22 @@ def start_search(
     costs : FeatureCosts
     rng : numpy.random.Generator or int
         Of a whole number, the generator with this seed.
-    max_stages : int, optional
-        By default, half the features, rounded up, at most 10.
-    buy_all : bool
-        Whether every design buys all features in the end.
     **settings
-        `population_size`, `generations`, `patience`; for "paper", those of `PaperSearch` too.
+        `max_stages`, by default half the features, rounded up, at most 10. `buy_all`, by default
+        True: every design buys all features in the end. `population_size`, `generations` and
+        `patience`. For "paper", those of `PaperSearch` too.
 
     Examples
     --------
     >>> costs = FeatureCosts.from_array([1, 9, 9, 9])
     >>> search = start_search("paper", costs, np.random.default_rng(0))
-    >>> search.ask().shape
+    >>> np.asarray(search.ask()).shape
     (300, 4)
     """
-    check_choice("kind", kind, ("paper", "evolution"))
-    filled, rng = _settings(kind, costs, max_stages, buy_all, settings), _generator(rng)
+    checked = _settings(check_choice("kind", kind, ("paper", "evolution")), costs, **settings)
     if kind == "paper":
-        return PaperLoop(len(costs.names), costs.smallest, filled, rng)
-    return EvolutionSearch(costs.alone, filled, rng, costs.total)
+        return PaperLoop(len(costs.names), costs.smallest, checked, _generator(rng))
+    return EvolutionSearch(costs.alone, checked, _generator(rng), costs.total)
 
 
 def find_front(
@@ -110,8 +89,6 @@ def find_front(
     min_confidence: MinConfidence,
     rng: Generator | int | None = None,
     *,
-    max_stages: int | None = None,
-    buy_all: bool = True,
     time_limit: float | None = None,
     **settings: Any,
 ) -> Front:
@@ -127,10 +104,10 @@ def find_front(
     min_confidence : float or dict
         Threshold of every stage.
     rng : numpy.random.Generator or int, optional
-    max_stages, buy_all, **settings
-        As in `start_search`.
     time_limit : float, optional
         Seconds after which the search stops.
+    **settings
+        As in `start_search`.
 
     Raises
     ------
@@ -138,23 +115,15 @@ def find_front(
         If "exact" is out of reach.
     """
     check_choice("kind", kind, ("exact", "evolution", "paper"))
-    filled, rng = _settings(kind, answers.costs, max_stages, buy_all, settings), _generator(rng)
+    checked = _settings(kind, answers.costs, **settings)
     if time_limit is not None:
         check_number("time_limit", time_limit, 0, np.inf, "()")
-    evaluator = answers._evaluator(min_confidence, filled.max_stages)
-    bank = evaluator.bank
-    problem = Problem(
-        evaluator,
-        answers.costs.alone,
-        seconds_per_fit=bank.engine.seconds_per_fit(),
-        capacity=bank.capacity,
-        memory_limit=answers.memory_limit,
-        n_jobs=bank.n_jobs,
-    )
-    plan, progress = plan_search(kind, problem, filled, time_limit), SearchProgress(shown=False)
-    found = plan.run(problem, rng, time_limit, progress)
-    n_tied = np.ones(len(found.designs), np.int64) if found.n_tied is None else found.n_tied
-    return Front(found.designs, found.scores, n_tied, found.stop_reason)
+    evaluator = answers._evaluator(min_confidence, checked.max_stages)
+    plan = plan_search(evaluator, checked, answers.memory_limit, time_limit)
+    found = plan.run(_generator(rng), SearchProgress(shown=False), time_limit)
+    designs = np.asarray(found.designs)
+    n_tied = np.ones(len(designs), np.int64) if found.n_tied is None else found.n_tied
+    return Front(designs, found.scores, n_tied, found.stop_reason)
 
 
 def count_designs(
@@ -177,8 +146,8 @@ def count_designs(
     units = evaluator.units
     if not units.are_whole or units.fees or units.evaluation:
         raise ParameterError("costs must be whole numbers without fees to count all designs.")
-    space = SingleThresholdSpace.from_evaluator(evaluator, designs)
-    return landscape_of(space, units.per_one, check_jobs(n_jobs))
+    subsets = Subsets.all(evaluator, designs)
+    return landscape_of(subsets, units.per_one, check_jobs(n_jobs))
 
 
 def mutate(
@@ -226,16 +195,16 @@ def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
 
 
 def _settings(
-    kind: str, costs: FeatureCosts, max_stages: int | None, buy_all: bool, given: dict[str, Any]
+    kind: str, costs: FeatureCosts, *, buy_all: bool = True, **given: Any
 ) -> SearchSettings:
+    """Check the settings that somebody gave, and fill in the others."""
     if not isinstance(buy_all, (bool, np.bool_)):
         raise ParameterError(f"buy_all must be True or False, got {buy_all!r}.")
-    known = "population_size", "generations", "patience", *PaperSearch().get_params()
     for name in given:
-        check_choice("a setting", name, known)
-    asked = with_paper_search({"search": kind, "max_stages": max_stages, **given})
-    request = SearchRequest.from_parameters(**asked, allow_exclusion=not buy_all)
-    return request.over(Blocks.from_constraints(Constraints(), costs.names))
+        check_choice("a setting", name, tuple(RULES))
+    asked = with_paper_search({"search": kind, **given})
+    settings = SearchSettings.from_parameters(**asked, allow_exclusion=not buy_all)
+    return settings.over(len(costs.names))
 
 
 def _generator(rng: Any) -> Generator:

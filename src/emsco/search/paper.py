@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.typing import IntArray, StageArray
+from emsco._base.typing import FloatArray, StageArray
+from emsco.designs.population import Designs
 from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
-from emsco.search.archive import Archive
 from emsco.search.loop import Stop, StopReason
-from emsco.search.operators import initial_population, mutate, recombine, round_half_up, select
+from emsco.search.operators import initial_population, mutate, recombine, select
 from emsco.search.settings import SearchSettings
 
 
@@ -33,100 +33,77 @@ class PaperLoop:
         Why the search has ended; None while it goes on.
     """
 
+    archive = None  # the paper keeps only the last generation
+
     def __init__(
         self, n_features: int, smallest_cost: float, settings: SearchSettings, rng: Generator
     ) -> None:
         self.generation = -1
         self.stop_reason: StopReason | None = None
-        self.archive: Archive | None = None  # the paper keeps only the last generation
         self._space = settings.space(n_features)
-        self._only_one = self._space.size == 1
-        self._smallest_cost = smallest_cost
-        self._settings = settings
-        self._rng = rng
-        self._size = settings.population_size
-        self._designs: StageArray = np.zeros((0, n_features), dtype=np.int16)
-        self._scores: Scores | None = None
-        self._front: tuple[StageArray, Scores] | None = None
-        self._asked: StageArray = self._designs
-        self._elites: IntArray = np.zeros(0, dtype=np.int64)
-        self._same_best = 0
+        self._smallest_cost, self._settings, self._rng = smallest_cost, settings, rng
+        self._size, self._same_best = settings.population_size, 0
+        self._elite: tuple[Designs, Scores] | None = None
+        self._front: tuple[Designs, Scores] | None = None
+        stages = np.zeros((1, n_features), dtype=np.int16)
+        if self._space.size > 1:
+            stages = initial_population(self._size, self._space, settings.stage_bias, rng)
+        self._asked = Designs.of(stages)
 
-    def ask(self) -> StageArray:
+    def ask(self) -> Designs:
         """Propose designs to score next: the initial population, later the children."""
-        settings, space, rng = self._settings, self._space, self._rng
-        if self._scores is not None:
-            n_children = self._size - len(self._elites)
-            parents = select(self._ranking.selection_probabilities, 2 * n_children, rng)
-            first, second = self._designs[parents[:n_children]], self._designs[parents[n_children:]]
-            children = recombine(first, second, settings.crossover_rate, rng)
-            rate = settings.rate(space.n_features)
-            self._asked = mutate(children, rate, settings.stage_bias, space, rng)
-        elif self._only_one:
-            self._asked = np.zeros((1, space.n_features), dtype=np.int16)
-        else:
-            self._asked = initial_population(
-                settings.population_size, space, settings.stage_bias, rng
-            )
         return self._asked
 
     def tell(self, scores: Scores) -> None:
-        """Take the scores of the designs last asked for, which completes a generation."""
-        before = self.best if self._scores is not None else None
-        designs = self._asked
-        if self._scores is not None:
-            designs = np.concatenate([self._designs[self._elites], designs])
-            scores = Scores.concatenate([self._scores[self._elites], scores])
-        self._designs, self._scores = designs, scores
+        """Take the scores of the designs last asked for, and breed the next generation."""
+        designs, settings = self._asked, self._settings
+        if self._elite is not None:
+            designs = Designs.concatenate([self._elite[0], designs])
+            scores = Scores.concatenate([self._elite[1], scores])
         self.generation += 1
-        settings = self._settings
-        self._ranking = Ranking.from_scores(designs, scores, self._smallest_cost, settings.epsilon)
-        distinct = self._ranking.distinct
-        first = distinct[self._ranking.level[distinct] == 0]
-        # In floats 0.35 · 90 is just below 31.5, which has to round up.
-        share = int(round_half_up(round(settings.elite_fraction * len(distinct), 9)))
-        self._elites = distinct[: max(share, len(first))]
-        self._front = designs[first], scores[first]
-        same = before is not None and np.array_equal(before, self.best)
-        self._same_best = self._same_best + 1 if same else 0
-        self.stop_reason = self._reason_to_stop()
+        ranking = Ranking.from_scores(designs.stages, scores, self._smallest_cost, settings.epsilon)
+        distinct = ranking.distinct
+        front = distinct[ranking.level[distinct] == 0]
+        best = designs.stages[front[0]]
+        is_same = self._front is not None and np.array_equal(best, self._front[0].stages[0])
+        self._same_best = self._same_best + 1 if is_same else 0
+        # Halves round up. In floats 0.35 · 90 is just below 31.5.
+        share = int(round(settings.elite_fraction * len(distinct), 9) + 0.5)
+        elite = distinct[: max(share, len(front))]
+        self._elite, self._front = (designs[elite], scores[elite]), (designs[front], scores[front])
+        self.stop_reason = self._reason_to_stop(len(elite))
         if self.stop_reason is None:
-            # Grow a population that is all elite; shrink a grown one that has room again.
-            n_elites, growth = len(self._elites), settings.growth
-            if n_elites == self._size:
-                self._size += growth
-            elif n_elites < self._size - growth and self._size > settings.population_size:
-                self._size -= growth
+            # A population that is all elite grows; a grown one that has room again shrinks.
+            if len(elite) == self._size:
+                self._size += settings.growth
+            elif settings.population_size < self._size > len(elite) + settings.growth:
+                self._size -= settings.growth
+            shares = ranking.selection_probabilities
+            self._asked = self._children(designs.stages, shares, self._size - len(elite))
+
+    def _children(self, stages: StageArray, shares: FloatArray, n_children: int) -> Designs:
+        """Draw parents by their shares, cross them, and mutate the children."""
+        settings, space, rng = self._settings, self._space, self._rng
+        first, second = np.split(stages[select(shares, 2 * n_children, rng)], 2)
+        children = recombine(first, second, settings.crossover_rate, rng)
+        rate = settings.rate(space.n_features)
+        return Designs.of(mutate(children, rate, settings.stage_bias, space, rng))
 
     @property
-    def best(self) -> StageArray:
-        """The fittest design of the current generation."""
-        designs, _ = self.front
-        fittest: StageArray = designs[0]
-        return fittest
-
-    @property
-    def population(self) -> tuple[StageArray, Scores]:
-        """All designs of the current generation, with their scores."""
-        if self._scores is None:
-            raise RuntimeError("tell() the scores of the initial population first.")
-        return self._designs, self._scores
-
-    @property
-    def front(self) -> tuple[StageArray, Scores]:
+    def front(self) -> tuple[Designs, Scores]:
         """The distinct non-dominated designs of the current generation, fittest first."""
         if self._front is None:
             raise RuntimeError("tell() the scores of the initial population first.")
         return self._front
 
-    def _reason_to_stop(self) -> StopReason | None:
+    def _reason_to_stop(self, n_elites: int) -> StopReason | None:
         settings = self._settings
-        if self._only_one:
+        if self._space.size == 1:
             return StopReason(Stop.EXHAUSTED, n_designs=1)
         if self.generation >= settings.generations:
             return StopReason(Stop.GENERATIONS, settings.generations)
         if settings.patience is not None and self._same_best >= settings.patience:
             return StopReason(Stop.SAME_BEST, settings.patience)
-        if settings.growth == 0 and len(self._elites) == self._size:
+        if settings.growth == 0 and n_elites == self._size:
             return StopReason(Stop.ELITES, self.generation)
         return None

@@ -32,13 +32,18 @@ NASTY = "</script><script>document.title = 'taken over'</script><b onclick=1>"
 FIND_ANOTHER = """
 const picture = document.getElementById("scatter"), box = picture.getBoundingClientRect();
 const shown = document.getElementById("design-heading").textContent;
-for (let y = 60; y < box.height; y += 6) for (let x = 40; x < box.width; x += 6) {
-  const at = {clientX: box.left + x, clientY: box.top + y};
+const places = {};
+const middle = {x: Math.floor(box.width / 2), y: Math.floor(box.height / 2)};
+for (let y = 60 - middle.y; y < middle.y; y += 6)
+for (let x = 40 - middle.x; x < middle.x; x += 6) {
+  const at = {clientX: box.left + box.width / 2 + x, clientY: box.top + box.height / 2 + y};
   picture.dispatchEvent(new PointerEvent("pointermove", at));
   const hint = document.getElementById("hint");
   const name = hint.hidden ? shown : hint.querySelector("strong").textContent;
-  if (name !== shown) return [x - box.width / 2, y - box.height / 2, name];
+  if (name !== shown) (places[name] ??= []).push([x, y]);
 }
+const [name, near] = Object.entries(places)[0];
+return [...near[Math.floor(near.length / 2)], name];
 """
 # Tables that are wider than the boxes around them.
 CUT_TABLES = """
@@ -296,7 +301,7 @@ def test_a_click_on_a_mark_shows_its_cascade(see):
     before = text_of(driver, "cascade")
     x, y, name = driver.execute_script(FIND_ANOTHER)
     picture = driver.find_element(By.ID, "scatter")
-    ActionChains(driver).move_to_element_with_offset(picture, int(x), int(y)).click().perform()
+    ActionChains(driver).move_to_element_with_offset(picture, x, y).click().perform()
     assert text_of(driver, "design-heading") == name
     assert text_of(driver, "cascade") != before
 

@@ -132,12 +132,13 @@ def _search_once(
     scored: set[bytes] = set()
     known: dict[bytes, tuple[float, ...]] = {}
     while search.stop_reason is None:
-        designs = search.ask()
+        designs = np.asarray(search.ask())
         counts = answers.score(designs, threshold_of(data))
         search.tell(counts)
         scored |= {design.tobytes() for design in designs}
         if kind == "paper":  # it keeps only the last generation
-            (designs, counts), known = search.front, {}
+            designs, counts = np.asarray(search.front[0]), search.front[1]
+            known = {}
         for design, vector in zip(designs, _vectors(counts), strict=True):
             if vector in best[name, max_stages]:
                 known[design.tobytes()] = vector

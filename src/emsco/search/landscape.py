@@ -11,7 +11,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.counts import tally_designs
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
-from emsco.search.exact.spaces import SingleThresholdSpace
+from emsco.search.subsets import Subsets
 
 _PARTS = 64  # parts of the work, for any number of threads
 _UNSEEN = np.iinfo(np.int64).max
@@ -53,31 +53,34 @@ class Landscape:
         return self.correct / np.maximum(self.accepted, 1)
 
 
-def landscape_of(space: SingleThresholdSpace, per_one: float, n_jobs: int) -> Landscape:
-    """Count every design of a space of whole costs, in which every design buys everything.
+def landscape_of(subsets: Subsets, per_one: float, n_jobs: int) -> Landscape:
+    """Count every design that buys everything in the end, where costs are whole numbers.
 
-    `per_one` units of its costs make a cost of 1. The result does not depend on `n_jobs` threads.
+    `per_one` units of costs make a cost of 1. The result does not depend on `n_jobs` threads.
     """
-    n_rows, max_subsets = space.n_rows, space.design_space.deepest - 1
-    shape, full = (n_rows + 1, n_rows + 1), len(space.accepts) - 1
-    errs, costs = space.accepts & ~space.correct, space.subset_costs().astype(np.int64)
+    n_rows = subsets.n_rows
+    accepts, errs = subsets.accepts[:, 0], subsets.errs[:, 0]
+    costs, n_words = subsets.cost.astype(np.int64), accepts.shape[1]
+    max_subsets, full = subsets.space.deepest - 1, len(accepts) - 1
+    shape = (n_rows + 1, n_rows + 1)
 
     def tally(firsts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         # The kernel walks depth first: line j holds the rows that are left after j stages, as bits.
-        rows = np.zeros((max_subsets + 1, space.n_words), dtype=np.uint64)
-        rows[0] = np.packbits(np.arange(64 * space.n_words) < n_rows, bitorder="little").view("<u8")
+        rows = np.zeros((max_subsets + 1, n_words), dtype=np.uint64)
+        rows[0] = np.packbits(np.arange(64 * n_words) < n_rows, bitorder="little").view("<u8")
         counts = np.zeros((max_subsets + 1, 4), dtype=np.int64)
         counts[0, 0] = n_rows
         chain = np.zeros((2, max_subsets + 1), dtype=np.int64)
         designs, total = np.zeros((2, *shape), dtype=np.int64)
         sums = designs, np.full(shape, _UNSEEN), total
-        tally_designs(space.accepts, errs, costs, firsts, max_subsets, rows, counts, chain, *sums)
+        tally_designs(accepts, errs, costs, firsts, max_subsets, rows, counts, chain, *sums)
         return sums
 
     # The one design of a single stage, then all others.
-    pair = int(space.count(space.accepts[-1])), int(space.count(space.correct[-1]))
+    n_accepted, n_wrong = (int(np.bitwise_count(bits[-1]).sum()) for bits in (accepts, errs))
     designs, total = np.zeros((2, *shape), dtype=np.int64)
     lowest = np.full(shape, _UNSEEN)
+    pair = n_accepted, n_accepted - n_wrong
     designs[pair], lowest[pair], total[pair] = 1, n_rows * costs[-1], n_rows * costs[-1]
     # Small subsets start the longest chains, so every part gets some of each size.
     firsts = np.arange(1, full if max_subsets else 1, dtype=np.int64)

@@ -1,1 +1,0 @@
-"""Exact search: it finds and proves the whole front."""

@@ -1,0 +1,144 @@
+"""The best chains of subsets that are fitted already, which an evolution is given now and then.
+
+No design is scored one by one for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from emsco._base.typing import StageArray, WordArray
+from emsco.designs.space import DesignSpace
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
+from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
+from emsco.search.labels import LabelFront, front_of_chains
+from emsco.search.loop import SearchResult, run_search
+from emsco.search.progress import SearchProgress
+from emsco.search.settings import SearchSettings
+from emsco.search.subsets import Subsets
+
+_WIDTH = 8  # labels of a subset
+_WORK = 5e7  # words that a step may look at, if one pair of subsets in seven is nested
+_NESTED = 0.15
+_MOST_WORDS = 1024  # of the bits of a subset; chains are found on these rows, and scored on all
+_EXACT_WORK = 2e7  # subsets times features times words of rows; takes some seconds
+_BYTES = 2**29  # of labels
+
+
+def start_evolution(
+    evaluator: Evaluator, settings: SearchSettings, rng: Generator
+) -> EvolutionSearch:
+    """Start an evolution of designs that an evaluator scores."""
+    costs = evaluator.costs
+    return EvolutionSearch(
+        costs.alone, settings, rng, costs.total, evaluator.per_row, evaluator.grid
+    )
+
+
+def evolve(
+    search: EvolutionSearch,
+    evaluator: Evaluator,
+    time_limit: float | None,
+    progress: SearchProgress,
+) -> SearchResult:
+    """Run an evolution to its end; chains of its subsets are made between generations."""
+    between = None
+    # Links follow accuracy; other metrics have no chains made between generations.
+    if evaluator.metric == "accuracy":
+        between = chains_between(search, evaluator, Linker(evaluator, search.space))
+    return run_search(search, evaluator, time_limit, progress.generation, between)
+
+
+def chains_between(
+    search: EvolutionSearch, evaluator: Evaluator, linker: Linker
+) -> Callable[[], None]:
+    """Return a function that gives a search the chains it wants, between two generations."""
+
+    def between() -> None:
+        if not search.wants_chains:
+            return
+        subsets, front = search.promising(linker.most_subsets), search.front[1]
+        # Kept in the checkpoint: a search that goes on takes the chains that were made then.
+        chains = evaluator.made_after(search.generation, lambda: linker.link(subsets, front))
+        search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
+
+    return between
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linker:
+    """Finds the best chains of subsets whose models an evaluator has fitted.
+
+    In a small space with one threshold, where everything is bought, these are all chains of all
+    such subsets. Otherwise it follows a few chains per subset, of as many subsets as the number of
+    rows allows.
+
+    Attributes
+    ----------
+    evaluator : Evaluator
+    space : DesignSpace
+    """
+
+    evaluator: Evaluator
+    space: DesignSpace
+
+    @property
+    def most_subsets(self) -> int:
+        """Most subsets that one step can link, a few chains for each."""
+        levels = len(self.evaluator.grid.early) + len(self.evaluator.grid.last)
+        per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, self.evaluator.bank.n_words)
+        # Pairs of subsets are compared, so their number goes with the root of the work.
+        return max(64, int(np.sqrt(_WORK / per_pair)))
+
+    def link(self, subsets: WordArray, front: Scores) -> StageArray:
+        """Return the best designs made of fitted subsets, of which `subsets` are promising.
+
+        Designs that one of `front` beats are left out.
+        """
+        evaluator, space, n_words = self.evaluator, self.space, self.evaluator.bank.n_words
+        is_small = space.n_features <= MOST_FEATURES and not space.allow_exclusion
+        work = 2.0**space.n_features * space.n_features * n_words
+        if is_small and evaluator.grid.is_single and work <= _EXACT_WORK:
+            every = Subsets.some(evaluator, space, evaluator.subsets, n_words)
+            found = _front_of(every, front, every.last)
+            if found.stopped is None:  # else there was too little memory
+                return found.designs.packed()
+        return linked_front(evaluator, space, subsets, front)
+
+
+def linked_front(
+    evaluator: Evaluator,
+    space: DesignSpace,
+    words: WordArray,
+    front: Scores | None = None,
+    width: int = _WIDTH,
+) -> StageArray:
+    """Return the best designs made of these subsets, one for each vector of objectives.
+
+    If the last stage may answer everyone or reject some, designs that answer everyone are linked
+    apart as well: chains that serve them would not be among the few that are followed.
+
+    At most `width` chains that end in the same subset are followed. Designs that one of `front`
+    beats are left out. All features together are always among the subsets. If there are more than
+    65,536 scored rows, this many of them stand for all, and the best designs are those of a sample.
+    """
+    subsets = Subsets.some(evaluator, space, words, _MOST_WORDS)
+    kinds = [subsets.last, subsets.last[:1]] if evaluator.grid.may_answer_all else [subsets.last]
+    designs = [_front_of(subsets, front, last, width).designs.packed() for last in kinds]
+    return np.unique(np.concatenate(designs), axis=0) if len(designs) > 1 else designs[0]
+
+
+def _front_of(
+    subsets: Subsets, front: Scores | None, last: Sequence[int], width: int = 0
+) -> LabelFront:
+    """Return the front of chains of some subsets."""
+    found = front_of_chains(subsets, front, _BYTES, last=last, width=width)
+    # Ctrl-C inside must stop the search, too, not only this step.
+    if found.stopped is not None and found.stopped.is_interrupted:
+        raise KeyboardInterrupt
+    return found
