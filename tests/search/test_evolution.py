@@ -13,7 +13,7 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch, NearbySubsets
-from emsco.search.linking import Linker, chains_between
+from emsco.search.linking import chains_between
 from emsco.search.loop import Stop, StopReason, run_search
 from emsco.search.settings import SearchSettings
 
@@ -85,7 +85,7 @@ def test_the_smallest_spaces_are_searched_to_their_end(shape, grid):
 def test_with_chains_a_small_search_ends_with_the_whole_front_and_its_ties(grid, allow_exclusion):
     evaluator, chosen = bench_of().evaluator(2, grid), {"allow_exclusion": allow_exclusion}
     search = search_with(5, grid, max_stages=2, population_size=60, generations=100, **chosen)
-    between = chains_between(search, evaluator, Linker(evaluator, search.space))
+    between = chains_between(search, evaluator)
     result = run_search(search, evaluator, between=between)
     scores = evaluator.score(every_leveled(every_design(5, 2, allow_exclusion), grid))
     front = scores[front_mask(scores)]

@@ -18,7 +18,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import linking
-from emsco.search.linking import Linker, chains_between, linked_front
+from emsco.search.linking import chains_between, link, linked_front, most_subsets
 
 SINGLE = ThresholdGrid.single(np.full(2, 0.75))
 WIDE = 500  # chains of a subset: none is given up for lack of room
@@ -138,7 +138,7 @@ def test_all_features_are_among_the_subsets_though_nobody_names_them():
     assert (stage_counts(chains) == 1).all()
 
 
-# Linkers
+# Between generations
 
 
 @pytest.mark.parametrize("weights", [None, ROWS % 3], ids=["", "weights"])
@@ -148,19 +148,16 @@ def test_with_one_threshold_all_chains_of_all_fitted_subsets_are_tried(weights, 
     evaluator = bench_of(2, weights, gaps).evaluator(3, SINGLE)
     some = every_design(5, 3, first=first)[::7]
     at_once = evaluator.score(np.array([(0,) * 5, *some], dtype=np.int16))
-    n_fits, linker = evaluator.bank.n_fits, Linker(evaluator, DesignSpace(5, 3, first=first))
-    chains = linker.link(evaluator.subsets[:1], at_once[np.zeros(1, int)])
-    assert_best(evaluator, linker.space, evaluator.subsets, chains)
+    n_fits, space = evaluator.bank.n_fits, DesignSpace(5, 3, first=first)
+    chains = link(evaluator, space, evaluator.subsets[:1], at_once[np.zeros(1, int)])
+    assert_best(evaluator, space, evaluator.subsets, chains)
     assert evaluator.bank.n_fits == n_fits
 
 
 def test_fewer_subsets_are_linked_where_there_are_more_rows_or_levels(monkeypatch):
     monkeypatch.setattr(linking, "_WORK", 1e6)
     benches = (bench_of(), SINGLE), (bench_of(), grid_of()), (bench_of(splits=FOLDS * 3), SINGLE)
-    space = DesignSpace(5, 3)
-    few, levels, rows = (
-        Linker(one.evaluator(3, grid), space).most_subsets for one, grid in benches
-    )
+    few, levels, rows = (most_subsets(one.evaluator(3, grid)) for one, grid in benches)
     assert 64 <= min(levels, rows) < max(levels, rows) < few
 
 
@@ -173,7 +170,7 @@ def test_a_search_gets_the_chains_that_it_wants_with_their_scores(wants_chains):
     subsets = evaluator.subsets
 
     class Asked:
-        generation = 3
+        generation, space = 3, DesignSpace(5, 3, allow_exclusion=True)
 
         def promising(self, most_subsets):
             return subsets[:most_subsets]
@@ -181,9 +178,9 @@ def test_a_search_gets_the_chains_that_it_wants_with_their_scores(wants_chains):
         def take_chains(self, designs, scores):
             taken.append((designs, scores))
 
-    search, linker = Asked(), Linker(evaluator, DesignSpace(5, 3, allow_exclusion=True))
+    search = Asked()
     search.wants_chains, search.front = wants_chains, front
-    chains_between(search, evaluator, linker)()
+    chains_between(search, evaluator)()
     assert len(taken) == wants_chains
     for designs, scores in taken:
         assert scores.exits.tolist() == evaluator.score(designs).exits.tolist()

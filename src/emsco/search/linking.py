@@ -6,7 +6,6 @@ No design is scored one by one for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -50,65 +49,50 @@ def evolve(
     between = None
     # Links follow accuracy; other metrics have no chains made between generations.
     if evaluator.metric == "accuracy":
-        between = chains_between(search, evaluator, Linker(evaluator, search.space))
+        between = chains_between(search, evaluator)
     return run_search(search, evaluator, time_limit, progress.generation, between)
 
 
-def chains_between(
-    search: EvolutionSearch, evaluator: Evaluator, linker: Linker
-) -> Callable[[], None]:
+def chains_between(search: EvolutionSearch, evaluator: Evaluator) -> Callable[[], None]:
     """Return a function that gives a search the chains it wants, between two generations."""
 
     def between() -> None:
         if not search.wants_chains:
             return
-        subsets, front = search.promising(linker.most_subsets), search.front[1]
+        subsets, front = search.promising(most_subsets(evaluator)), search.front[1]
         # Kept in the checkpoint: a search that goes on takes the chains that were made then.
-        chains = evaluator.made_after(search.generation, lambda: linker.link(subsets, front))
+        chains = evaluator.made_after(
+            search.generation, lambda: link(evaluator, search.space, subsets, front)
+        )
         search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
 
     return between
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Linker:
-    """Finds the best chains of subsets whose models an evaluator has fitted.
+def most_subsets(evaluator: Evaluator) -> int:
+    """Most subsets that one step can link, a few chains for each."""
+    levels = len(evaluator.grid.early) + len(evaluator.grid.last)
+    per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, evaluator.bank.n_words)
+    # Pairs of subsets are compared, so their number goes with the root of the work.
+    return max(64, int(np.sqrt(_WORK / per_pair)))
 
-    In a small space with one threshold, where everything is bought, these are all chains of all
-    such subsets. Otherwise it follows a few chains per subset, of as many subsets as the number of
-    rows allows.
 
-    Attributes
-    ----------
-    evaluator : Evaluator
-    space : DesignSpace
+def link(evaluator: Evaluator, space: DesignSpace, subsets: WordArray, front: Scores) -> StageArray:
+    """Return the best designs made of fitted subsets, of which `subsets` are promising.
+
+    In a small space with one threshold, where everything is bought, these are the best of all
+    chains of all fitted subsets. Otherwise a few chains of each promising one are followed. Designs
+    that one of `front` beats are left out.
     """
-
-    evaluator: Evaluator
-    space: DesignSpace
-
-    @property
-    def most_subsets(self) -> int:
-        """Most subsets that one step can link, a few chains for each."""
-        levels = len(self.evaluator.grid.early) + len(self.evaluator.grid.last)
-        per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, self.evaluator.bank.n_words)
-        # Pairs of subsets are compared, so their number goes with the root of the work.
-        return max(64, int(np.sqrt(_WORK / per_pair)))
-
-    def link(self, subsets: WordArray, front: Scores) -> StageArray:
-        """Return the best designs made of fitted subsets, of which `subsets` are promising.
-
-        Designs that one of `front` beats are left out.
-        """
-        evaluator, space, n_words = self.evaluator, self.space, self.evaluator.bank.n_words
-        is_small = space.n_features <= MOST_FEATURES and not space.allow_exclusion
-        work = 2.0**space.n_features * space.n_features * n_words
-        if is_small and evaluator.grid.is_single and work <= _EXACT_WORK:
-            every = Subsets.some(evaluator, space, evaluator.subsets, n_words)
-            found = _front_of(every, front, every.last)
-            if found.stopped is None:  # else there was too little memory
-                return found.designs.packed()
-        return linked_front(evaluator, space, subsets, front)
+    n_words = evaluator.bank.n_words
+    is_small = space.n_features <= MOST_FEATURES and not space.allow_exclusion
+    work = 2.0**space.n_features * space.n_features * n_words
+    if is_small and evaluator.grid.is_single and work <= _EXACT_WORK:
+        every = Subsets.some(evaluator, space, evaluator.subsets, n_words)
+        found = _front_of(every, front, every.last)
+        if found.stopped is None:  # else there was too little memory
+            return found.designs.packed()
+    return linked_front(evaluator, space, subsets, front)
 
 
 def linked_front(

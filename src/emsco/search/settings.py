@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco.designs.chromosomes import MOST_STAGES
@@ -32,7 +31,7 @@ _OPTIONAL = "mutation_rate", "max_stages", "patience"
 
 
 @dataclass(kw_only=True)
-class PaperSearch(BaseEstimator):  # type: ignore[misc]  # no stubs
+class PaperSearch:
     """The loop of Hamilton & Fulp (2022), for ``EMSCOClassifier(search=PaperSearch(...))``.
 
     The defaults are those of ``search="paper"``. Values are checked when you call `fit`. `clone`
@@ -71,6 +70,21 @@ class PaperSearch(BaseEstimator):  # type: ignore[misc]  # no stubs
     stage_bias: float = 2.0
     epsilon: float = 0.01
     growth: int = 0
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's
+        """Return the parameters by name; `deep` is there for scikit-learn and changes nothing."""
+        return {field.name: getattr(self, field.name) for field in fields(PaperSearch)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, and return this object."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                known = ", ".join(self.get_params())
+                raise ParameterError(
+                    f"parameters of PaperSearch must be out of {known}, got {name!r}."
+                )
+            setattr(self, name, value)
+        return self
 
 
 @dataclass(kw_only=True)
