@@ -202,8 +202,7 @@ class _Engine:
 
     def best(self) -> Any:
         """Designs that no other one found beats, one for each vector: the simplest, all counted."""
-        self._found = [_best_of(np.concatenate(self._found), self._subsets)]
-        return self._found[0]
+        return _best_of(np.concatenate(self._found), self._subsets)
 
     def designs_of(self, best: Any) -> Designs:
         """Follow designs back to their first stages."""

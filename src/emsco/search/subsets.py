@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 from typing import Self
 
@@ -217,7 +218,7 @@ class Subsets:
             tries=np.array(tries, dtype=np.int64),
         )
 
-    @property
+    @cached_property
     def _members(self) -> WordArray:
         return words_of_subsets(self.bought)
 
