@@ -126,15 +126,6 @@ def paper_set():
     return load
 
 
-@pytest.fixture(scope="session")
-def mutation_figure() -> np.ndarray:
-    """The 300 × 4 points of the paper's mutation figure: β, then a column for |Q| = 2, 3, 4."""
-    folder = named_folder()
-    places = [folder / "mutation_figure.csv", folder.parent / "paper" / "mutation_figure.csv"]
-    path = next((place for place in places if place.exists()), places[0])
-    return np.loadtxt(path, delimiter=",", skiprows=1)
-
-
 @pytest.fixture
 def emsco(monkeypatch):
     """Runs a command; a mistake of emsco's own is raised."""

@@ -37,7 +37,6 @@ from emsco.search import (
     choose,
     count_designs,
     find_front,
-    growth_probability,
     mutate,
     start_search,
 )
@@ -94,10 +93,6 @@ def search(**settings):
 
 def mutant(**settings):
     mutate(**MUTANT | settings)
-
-
-def growth(**settings):
-    growth_probability(**{"n_features": 4, "rate": 0.1, "n_stages": 2, "stage_bias": 2} | settings)
 
 
 # (what is called, its arguments, and what the sentence must show beside the names of arguments)
@@ -307,8 +302,6 @@ BAD = [
     (mutant, {"stage_bias": -2}, "-2"),
     (mutant, {"max_stages": 2}, "[[0, 1, 2]]"),
     (mutant, {"rng": "x"}, "'x'"),
-    (growth, {"rate": 2}, "2"),
-    (growth, {"stage_bias": -2}, "-2"),
     (choose, {"rule": "fittest", "front": FOUND, "costs": FeatureCosts.from_array([1, 2])}, "2"),
     (FitFiles, {"target": "sick"}, "data"),
     (FitFiles, {"target": "sick", "data": "a.csv", "val": "b.csv"}, "a.csv"),

@@ -72,12 +72,6 @@ def test_mutants_and_children_are_those_of_plain_twins(space, seed, rate, bias):
     assert tuples(children) == [plain_child(*one, rate) for one in parents]
 
 
-def test_growth_probability_agrees_with_every_point_of_the_papers_figure(mutation_figure):
-    bias, curves = mutation_figure[:, 0], mutation_figure[:, 1:]
-    found = np.column_stack([operators.growth_probability(15, 0.1, n, bias) for n in (2, 3, 4)])
-    assert np.abs(found - curves).max() < 1e-14
-
-
 def test_each_part_of_the_wheel_belongs_to_the_design_whose_share_it_is():
     draws = SimpleNamespace(random=lambda _: np.array([0.0, 0.49, 0.5, 0.74, 0.75, 1 - 2**-53]))
     shares = np.array([0.0, 1.0, 0.5, 1e-300, 0.5, 0.0])

@@ -1,8 +1,10 @@
 """The paper's experiments on a small set: their numbers, files and commands."""
 
 import json
+import os
 import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,6 @@ from typer.testing import CliRunner
 
 from emsco import FeatureCosts
 from emsco.errors import ParameterError
-from emsco.search import growth_probability
 from emsco_lab.datasets import Dataset
 from emsco_lab.paper import comparison, costs, global_optima, landscape, mutation, sweep, tuning
 from emsco_lab.paper import study as shared
@@ -61,11 +62,22 @@ def test_exact_growth_is_the_sum_over_all_mutants(design):
     assert mutation.growth_of(np.array(design), rate, 1.7) == pytest.approx(total)
 
 
+def test_growth_agrees_with_every_point_of_the_papers_figure():
+    folder = Path(os.environ.get("EMSCO_DATA", "nowhere"))
+    path = folder.parent / "paper" / "mutation_figure.csv"
+    if not path.exists():
+        pytest.skip("EMSCO_DATA names no folder with the paper beside it")
+    bias, *curves = np.loadtxt(path, delimiter=",", skiprows=1).T
+    for n_stages, curve in zip(mutation.STAGES, curves, strict=True):
+        found = mutation.growth_probability(mutation.RATE, n_stages, bias)
+        assert found == pytest.approx(curve, abs=1e-14)
+
+
 def test_mutants_grow_as_often_as_the_exact_probability_says(tmp_path):
     text, result = run("mutation", "--mutants", 4000, "--seed", 1, "--out", tmp_path)
     assert result["largest_difference_in_standard_errors"] < 4
     for k, curve in zip((2, 3, 4), result["curves"], strict=True):
-        formula = growth_probability(15, 0.1, k, np.array(mutation.CHECKED))
+        formula = mutation.growth_probability(0.1, k, np.array(mutation.CHECKED))
         assert (np.array(curve["exact"]) <= formula + 1e-12).all()
     assert f"| 2 | 1 | 0.3986 | {result['curves'][0]['exact'][0]:.4f} |" in text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -169,20 +168,6 @@ class Evaluator:
             excess,
             by_class,
         )
-
-    def made_after(self, generation: int, make: Callable[[], StageArray]) -> StageArray:
-        """Designs that `make` makes of fitted subsets, or those that the journal has of it."""
-        journal = self._journal
-        if journal is None:
-            return make()
-        if (kept := journal.chains(generation)) is None:
-            # All features at once stand for a step that finds nothing.
-            at_once = self.grid.complete(np.zeros((1, self.bank.n_features), dtype=np.int16))
-            kept = np.concatenate([at_once, make()])
-            self.score(kept)
-            slots = self._designs.find(design_keys(kept))
-            journal.add_chains(generation, kept, self._counts[:, slots])
-        return kept[1:]
 
     def costs_after(self, designs: StageArray) -> FloatArray:
         """Cost of a row after each stage of each design; after its last one, of a rejected row.

@@ -31,7 +31,7 @@ from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError
 
-_FORMAT = 3
+_FORMAT = 4
 _FILE = "journal.sqlite"
 _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
 _DERIVED = "thresholds"  # they follow from other settings, and are named only if these are alike
@@ -225,9 +225,6 @@ class Journal:
     the same way, and fits and counts only the designs that the journal lacks. An interrupted
     write may leave a design there twice, with the same counts.
 
-    The chains that a search has made of its subsets are kept too, by the generation after which
-    it made them.
-
     Parameters
     ----------
     store : Store
@@ -246,35 +243,21 @@ class Journal:
     def __init__(self, store: Store, n_features: int, rules: EntryRules) -> None:
         self._store = store
         self._n_counts = n_counts = rules.n_counts
-        self._new: list[tuple[StageArray, IntArray, int]] = []
+        self._new: list[tuple[StageArray, IntArray]] = []
         self._last_write = monotonic()
         self._at_once = _AT_ONCE
         batches = list(store.batches())
         keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
-        rows = [np.zeros((0, 2, n_counts + 1), dtype=np.int64), *map(store.rows, batches)]
+        rows = [np.zeros((0, 2, n_counts), dtype=np.int64), *map(store.rows, batches)]
         # Designs are stored with a fixed byte order, so that a file can move to another machine.
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
-        rows_of = np.concatenate(rows)
-        # The last column is the generation after which a chain was made; 0 for all other designs.
-        made_after = rows_of[:, 0, -1]
-        why = rules.breach(designs, rows_of[:, :, :-1].swapaxes(0, 1))
-        if why is None and ((made_after < 0) | (made_after != rows_of[:, 1, -1])).any():
-            why = "has chains of a generation that there is not"
-        if why is not None:
+        counts = np.concatenate(rows).swapaxes(0, 1)
+        if why := rules.breach(designs, counts):
             raise store.place.damaged(why)
-        # The designs made after each generation, in the order of the file, without repeats.
-        made = np.flatnonzero(made_after)
-        # Stable, so that chains of a generation keep the order in which they were made.
-        made = made[np.argsort(made_after[made], kind="stable")]
-        steps, firsts = np.unique(made_after[made], return_index=True)
-        self._made: dict[int, StageArray] = {}
-        for step, part in zip(steps.tolist(), np.split(made, firsts[1:]), strict=False):
-            first = np.unique(designs[part], axis=0, return_index=True)[1]
-            self._made[step] = designs[part][np.sort(first)]
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
-            self._counts[:, claim.slots] = rows_of[:, :, :-1].swapaxes(0, 1)
+            self._counts[:, claim.slots] = counts
 
     @classmethod
     def open(
@@ -307,7 +290,7 @@ class Journal:
         with _usable(folder):
             _check_place(folder)
             folder.mkdir(parents=True, exist_ok=True)
-        store = _opened(folder, 2 * n_features, np.dtype(("<i8", (2, rules.n_counts + 1))))
+        store = _opened(folder, 2 * n_features, np.dtype(("<i8", (2, rules.n_counts))))
         try:
             if (stored := _stored(store)) is not None:
                 _check_same(folder, stored, problem, seed)
@@ -340,20 +323,9 @@ class Journal:
         places = np.flatnonzero(slots >= 0)
         return places, self._counts[:, slots[places]]
 
-    def chains(self, generation: int) -> StageArray | None:
-        """Designs that were made of fitted subsets after a generation; None if none were yet."""
-        # Counted from 1, as 0 stands for designs that no chain made.
-        return self._made.get(generation + 1)
-
-    def add_chains(self, generation: int, designs: StageArray, counts: IntArray) -> None:
-        """Take the designs made after a generation, at least one, and their counts."""
-        self._new.append((designs, counts, generation + 1))
-        # At once: chains cost much to make, and a search that goes on must find them all.
-        self.flush()
-
     def add(self, designs: StageArray, counts: IntArray) -> None:
         """Take counts of shape (2, n_designs, n_counts), and write every few seconds."""
-        self._new.append((designs, counts, 0))
+        self._new.append((designs, counts))
         if monotonic() - self._last_write >= _SECONDS:
             self.flush()
 
@@ -382,12 +354,8 @@ class Journal:
     def flush(self) -> None:
         """Write the counts added since the last write."""
         if self._new:
-            designs = np.concatenate([some for some, _, _ in self._new])
-            counts = np.concatenate([some for _, some, _ in self._new], axis=1)
-            made_after = np.concatenate([np.full(len(some), step) for some, _, step in self._new])
-            rows = np.zeros((len(designs), 2, self._n_counts + 1), dtype=np.int64)
-            rows[:, :, :-1] = counts.swapaxes(0, 1)
-            rows[:, :, -1] = made_after[:, None]
-            self._store.add(designs.astype("<i2").view(np.uint8), rows)
+            designs = np.concatenate([some for some, _ in self._new])
+            counts = np.concatenate([some for _, some in self._new], axis=1)
+            self._store.add(designs.astype("<i2").view(np.uint8), counts.swapaxes(0, 1))
             self._new = []
         self._last_write = monotonic()

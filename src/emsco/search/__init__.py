@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         choose,
         count_designs,
         find_front,
-        growth_probability,
         mutate,
         start_search,
     )
@@ -26,7 +25,6 @@ __all__ = [
     "choose",
     "count_designs",
     "find_front",
-    "growth_probability",
     "mutate",
     "start_search",
 ]

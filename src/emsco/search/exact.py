@@ -11,41 +11,36 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.random import Generator
 
 from emsco.errors import InterruptedWarning
-from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import best_balanced_first
-from emsco.search.labels import LabelFront, LabelProgress, Stopped, front_of_chains
+from emsco.search.labels import LabelFront, Stopped, front_of_chains
 from emsco.search.linking import evolve, start_evolution
 from emsco.search.loop import SearchRecord, SearchResult, Stop, StopReason
 from emsco.search.progress import SearchProgress
-from emsco.search.settings import SearchSettings
 from emsco.search.subsets import Subsets
+
+if TYPE_CHECKING:
+    from emsco.search.plan import SearchPlan
 
 # Designs; in a larger space, a good front is evolved first: what it dominates is skipped.
 _LARGE, _LARGE_WITH_THRESHOLDS = 10**8, 10**10
 
 
 def prove_front(
-    evaluator: Evaluator,
-    settings: SearchSettings,
-    rng: Generator,
-    progress: SearchProgress,
-    time_limit: float | None,
-    memory_limit: int,
-    max_tried: int | None,
+    plan: SearchPlan, rng: Generator, progress: SearchProgress, time_limit: float | None
 ) -> SearchResult:
     """Score some first designs, fit all models, find the whole front.
 
     If it stops early, the first designs and what it has found are the result. If it tries more
-    than `max_tried` labels, evolution goes on from there. Their number does not depend on the
+    than `plan.max_tried` labels, evolution goes on from there. Their number does not depend on the
     machine, so the same data lead to the same search.
     """
-    started = perf_counter()
-    space = settings.space(len(evaluator.costs.names), evaluator.grid)
+    started, evaluator, settings = perf_counter(), plan.evaluator, plan.settings
+    space, max_tried = plan.space, plan.max_tried
     is_large = space.size > (_LARGE if evaluator.grid.is_single else _LARGE_WITH_THRESHOLDS)
     generations = settings.generations if is_large else 0
     first = replace(settings, generations=generations, patience=max(1, generations))
@@ -53,22 +48,21 @@ def prove_front(
     search = start_evolution(evaluator, first, rng)
     warm = evolve(search, evaluator, time_limit, progress)
 
-    def check(done: LabelProgress | None = None) -> None:
-        if done:
-            progress.exact(done)
-            if max_tried is not None and done.n_tried > max_tried:
+    def check(reached: LabelFront | None = None) -> None:
+        if reached:
+            progress.exact(reached)
+            if max_tried is not None and reached.n_tried > max_tried:
                 raise Stopped(StopReason(Stop.LONGER_THAN_PLANNED))
         if time_limit is not None and perf_counter() > started + time_limit:
             raise Stopped(StopReason(Stop.TIME_LIMIT))
 
-    nothing = search.archive.designs[:0]
-    found = LabelFront(nothing, np.zeros(0, np.int64), 0, 0, 0, warm.stop_reason)
+    found = LabelFront(stopped=warm.stop_reason)
     if warm.stop_reason == search.stop_reason:  # neither the time limit nor Ctrl-C
         try:
             subsets = Subsets.all(evaluator, space, check)
             progress.begin("exact", space.n_features)
             n_jobs = evaluator.bank.n_jobs
-            found = front_of_chains(subsets, warm.scores, memory_limit, n_jobs, check)
+            found = front_of_chains(subsets, warm.scores, plan.memory_limit, n_jobs, check)
         except Stopped as end:
             found = replace(found, stopped=end.reason)
         except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Any
 
@@ -28,24 +28,7 @@ from emsco.search.subsets import Subsets
 _TRIED_AT_ONCE = 4_000_000  # labels that a task tries, about
 _TOO_MANY = "memory_limit was reached by {:,} kinds of chains; raise it, or lower max_stages"
 _ROOM = 2**15  # labels and designs that a task has room for at first
-
-
-@dataclass(frozen=True, slots=True)
-class LabelProgress:
-    """How far a search is.
-
-    Attributes
-    ----------
-    done : float
-        Sizes of subsets that are done, with the share of the current one.
-    n_settled, n_labels, n_tried : int
-        Designs settled, labels kept, and labels tried with a larger subset.
-    """
-
-    done: float
-    n_settled: int
-    n_labels: int
-    n_tried: int
+_NONE = Designs.of(np.zeros((0, 1), np.int16))
 
 
 class Stopped(Exception):  # noqa: N818 - a decision of the report, not an error
@@ -58,28 +41,31 @@ class Stopped(Exception):  # noqa: N818 - a decision of the report, not an error
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFront:
-    """The non-dominated objective vectors of a space of designs.
+    """How far a search is; at its end, the non-dominated objective vectors of its designs too.
 
     Attributes
     ----------
-    designs : Designs
-        The simplest design of each vector.
-    n_tied : ndarray of shape (n_vectors,)
-        Number of designs with this vector.
+    done : float
+        Sizes of subsets that are done, with the share of the current one.
     n_settled : int
         Designs settled, one by one or many at once; for a proven front, the whole space.
     n_labels, n_tried : int
         Labels kept, and labels tried with a larger subset.
+    designs : Designs
+        The simplest design of each vector.
+    n_tied : ndarray of shape (n_vectors,) or None
+        Number of designs with this vector.
     stopped : StopReason or None
         Why the search stopped early; None for a whole front.
     """
 
-    designs: Designs
-    n_tied: IntArray
-    n_settled: int
-    n_labels: int
-    n_tried: int
-    stopped: StopReason | None
+    done: float = 0.0
+    n_settled: int = 0
+    n_labels: int = 0
+    n_tried: int = 0
+    designs: Designs = _NONE
+    n_tied: IntArray | None = None
+    stopped: StopReason | None = None
 
 
 def front_of_chains(
@@ -87,7 +73,7 @@ def front_of_chains(
     known: Scores | None = None,
     memory_limit: int = 2**30,
     n_jobs: int = 1,
-    report: Callable[[LabelProgress], None] | None = None,
+    report: Callable[[LabelFront], None] | None = None,
     last: Sequence[int] | None = None,
     width: int = 0,
 ) -> LabelFront:
@@ -114,9 +100,9 @@ def front_of_chains(
     stopped: StopReason | None = None
     try:
         with closing(engine.steps()) as steps:
-            for progress in steps:
+            for reached in steps:
                 if report:
-                    report(progress)
+                    report(reached)
     except Stopped as end:
         stopped = end.reason
     except MemoryLimitError as limit:
@@ -124,17 +110,11 @@ def front_of_chains(
     except KeyboardInterrupt:
         stopped = StopReason(Stop.INTERRUPTED)
     is_proof = subsets.is_whole and not width and stopped is None
-    if is_proof and engine.n_settled != subsets.space.size:
-        raise RuntimeError(f"{engine.n_settled} of {subsets.space.size} designs are settled.")
+    if is_proof and engine.reached.n_settled != subsets.space.size:
+        raise RuntimeError(f"{engine.reached} is no proof of {subsets.space.size} designs.")
     best = engine.best()
-    return LabelFront(
-        engine.designs_of(best),
-        best.n_tied,
-        engine.n_settled,
-        engine.n_labels,
-        engine.n_tried,
-        stopped,
-    )
+    designs = engine.designs_of(best)
+    return replace(engine.reached, designs=designs, n_tied=best.n_tied, stopped=stopped)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,8 +134,8 @@ class _Engine:
 
     Attributes
     ----------
-    n_labels, n_tried, n_settled : int
-        Labels kept, labels tried with a larger subset, and designs settled so far.
+    reached : LabelFront
+        How far it is.
     """
 
     def __init__(
@@ -183,9 +163,9 @@ class _Engine:
         self._rows[0] = ~np.uint64(0)
         self._spans[0, 1] = 1
         self._found = [_labels(0)]
-        self.n_labels, self.n_tried, self.n_settled = 1, 0, 0
+        self.reached = LabelFront(n_labels=1)
 
-    def steps(self) -> Generator[LabelProgress, None, None]:
+    def steps(self) -> Generator[LabelFront, None, None]:
         """Grow chains, part by part, until all are known."""
         sizes = self._subsets.bought.sum(axis=1)
         first = self._subsets.space.first
@@ -196,9 +176,8 @@ class _Engine:
                 continue
             tasks = np.array_split(places, self._n_tasks(size, len(places), sizes))
             for i, grown in enumerate(self._grow_all(tasks)):
-                self._take(tasks[i], grown)
-                share = (i + 1) / len(tasks)
-                yield LabelProgress(size - 1 + share, self.n_settled, self.n_labels, self.n_tried)
+                self._take(tasks[i], grown, size - 1 + (i + 1) / len(tasks))
+                yield self.reached
 
     def best(self) -> Any:
         """Designs that no other one found beats, one for each vector: the simplest, all counted."""
@@ -258,7 +237,7 @@ class _Engine:
         tally, known = np.zeros(3, np.int64), self._known.copy()
         while done < len(places):
             if n_room > max(_ROOM, 2 * self._most_labels):
-                raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
+                raise MemoryLimitError(_TOO_MANY.format(self.reached.n_labels))
             fresh, designs = _enlarged(fresh, n_room), _enlarged(designs, n_room)
             rows = np.concatenate([rows, np.empty((n_room - len(rows), n_words), np.uint64)])
             room = Room(
@@ -279,11 +258,12 @@ class _Engine:
         best = _best_of(designs[:n_designs], self._subsets)
         return _Grown(fresh[: ends[-1]], rows[: ends[-1]], ends, best, n_tried, n_settled)
 
-    def _take(self, places: IntArray, grown: _Grown) -> None:
+    def _take(self, places: IntArray, grown: _Grown, done: float) -> None:
         """Take what a task has grown, all of it or nothing."""
-        begin, end = self.n_labels, self.n_labels + len(grown.labels)
+        reached = self.reached
+        begin, end = reached.n_labels, reached.n_labels + len(grown.labels)
         if end > len(self._labels):
-            raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
+            raise MemoryLimitError(_TOO_MANY.format(begin))
         self._labels[begin:end], self._rows[begin:end] = grown.labels, grown.rows
         self._spans[places, 0] = begin + np.concatenate([[0], grown.ends[:-1]])
         self._spans[places, 1] = begin + grown.ends
@@ -291,8 +271,8 @@ class _Engine:
         accepted, wrong, spent = (np.array(found[name]) for name in ("accepted", "wrong", "spent"))
         note_designs(self._known, accepted, wrong, spent, self._subsets.shift)
         self._found.append(found)
-        self.n_labels, self.n_tried = end, self.n_tried + grown.n_tried
-        self.n_settled += grown.n_settled
+        n_settled = reached.n_settled + grown.n_settled
+        self.reached = LabelFront(done, n_settled, end, reached.n_tried + grown.n_tried)
 
 
 def _labels(n: int) -> Any:

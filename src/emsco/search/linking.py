@@ -60,10 +60,7 @@ def chains_between(search: EvolutionSearch, evaluator: Evaluator) -> Callable[[]
         if not search.wants_chains:
             return
         subsets, front = search.promising(most_subsets(evaluator)), search.front[1]
-        # Kept in the checkpoint: a search that goes on takes the chains that were made then.
-        chains = evaluator.made_after(
-            search.generation, lambda: link(evaluator, search.space, subsets, front)
-        )
+        chains = link(evaluator, search.space, subsets, front)
         search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
 
     return between

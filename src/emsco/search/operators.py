@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco._kernels.variation import cross_rows, mutate_rows, take_steps
 from emsco.designs.chromosomes import NEVER, compress, stage_counts
@@ -123,23 +122,6 @@ def _cumulative_stages(stage_bias: float, max_stages: int) -> FloatArray:
     cumulative: FloatArray = np.cumsum(mass, axis=1)
     cumulative.setflags(write=False)
     return cumulative
-
-
-def growth_probability(
-    n_features: int, rate: float, n_stages: int, stage_bias: FloatArray
-) -> FloatArray:
-    """Probability that a mutation adds a stage, if `max_stages` allows one."""
-    from scipy.special import beta
-
-    check_whole("n_features", n_features, 1)
-    check_number("rate", rate, 0, 1)
-    check_whole("n_stages", n_stages, 1)
-    for bias in np.ravel(stage_bias).tolist():
-        check_number("stage_bias", bias, 0, np.inf, "()")
-    # Mass of the one new stage of the beta-binomial; any of the features may draw it.
-    new = stage_bias * beta(n_stages + 1, stage_bias)
-    grown: FloatArray = 1 - (1 - rate * new) ** n_features
-    return grown
 
 
 def neighbours(

@@ -25,7 +25,6 @@ from emsco.search.landscape import Landscape as Landscape
 from emsco.search.landscape import landscape_of
 from emsco.search.loop import Search as Search
 from emsco.search.loop import StopReason
-from emsco.search.operators import growth_probability as growth_probability
 from emsco.search.paper import PaperLoop
 from emsco.search.plan import plan_search
 from emsco.search.progress import SearchProgress

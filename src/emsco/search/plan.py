@@ -93,9 +93,7 @@ class SearchPlan:
         """
         evaluator, settings = self.evaluator, self.settings
         if settings.kind == "exact":
-            result = prove_front(
-                evaluator, settings, rng, progress, time_limit, self.memory_limit, self.max_tried
-            )
+            result = prove_front(self, rng, progress, time_limit)
         else:
             progress.begin(settings.kind, settings.generations)
             if settings.kind == "evolution":

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, Self
 
 from emsco._base.progress import QUIET, new_bar
-from emsco.search.labels import LabelProgress
+from emsco.search.labels import LabelFront
 from emsco.search.loop import SearchRecord
 
 _STEPS = {
@@ -71,10 +71,10 @@ class SearchProgress:
         )
         self._show(0, completed=record.generation, description=found)
 
-    def exact(self, progress: LabelProgress) -> None:
+    def exact(self, reached: LabelFront) -> None:
         """Show how far an exact search is."""
-        found = f"{progress.n_settled:,} designs settled, {progress.n_labels:,} kinds of chains"
-        self._show(0, completed=round(progress.done, 2), description=found)
+        found = f"{reached.n_settled:,} designs settled, {reached.n_labels:,} kinds of chains"
+        self._show(0, completed=round(reached.done, 2), description=found)
 
     def fitting(self, done: int, total: int) -> None:
         """Show how many of the models needed next are fitted."""

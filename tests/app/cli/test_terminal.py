@@ -24,7 +24,7 @@ from emsco.app.cli.terminal import (
     reference_table,
 )
 from emsco.app.runs.decide import DecisionCounts
-from emsco.search.labels import LabelProgress
+from emsco.search.labels import LabelFront
 from emsco.search.progress import SearchProgress
 
 COSTS = {"age": 1, "pulse": 2, "panel": 10, "scan": 40}
@@ -232,7 +232,7 @@ def test_progress_is_never_cut_in_the_middle_of_a_word(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     with SearchProgress(shown=True) as progress:
         progress.begin("exact", 12)
-        progress.exact(LabelProgress(12.0, 28_091_567_595, 834_542, 0))
+        progress.exact(LabelFront(12.0, 28_091_567_595, 834_542, 0))
     text = " ".join(capsys.readouterr().err.split())
     assert "28,091,567,595 designs settled, 834,542 kinds of chains" in text
 
@@ -243,7 +243,7 @@ def test_a_log_without_a_terminal_hears_of_a_search_every_half_minute(monkeypatc
     with SearchProgress(shown=True) as progress:
         progress.begin("exact", 12)
         for size in (1.0, 2.5, 3.0, 4.0):
-            progress.exact(LabelProgress(size, 1_000, 7, 0))
+            progress.exact(LabelFront(size, 1_000, 7, 0))
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after")]
     heard = "1,000 designs settled, 7 kinds of chains"
     assert lines == [

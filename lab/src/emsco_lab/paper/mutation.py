@@ -11,9 +11,10 @@ import numpy as np
 import typer
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.special import beta
 from scipy.stats import betabinom
 
-from emsco.search import growth_probability, mutate
+from emsco.search import mutate
 from emsco_lab.paper.study import (
     COLUMN,
     MARKS,
@@ -62,7 +63,7 @@ def reproduce_mutation(
     curves, lines, differences = [], [], []
     for k in STAGES:
         design, simulated = np.sort(np.arange(N_FEATURES) % k), []
-        formula = growth_probability(N_FEATURES, RATE, k, BIASES)
+        formula = growth_probability(RATE, k, BIASES)
         exact = [growth_of(design, RATE, bias) for bias in CHECKED]
         for i, bias in enumerate(CHECKED):
             rng, grown = np.random.default_rng([seed, k, i]), 0
@@ -94,6 +95,15 @@ def reproduce_mutation(
 def _error(share: float, mutants: int) -> float:
     """Standard error of a share of all mutants."""
     return sqrt(max(share * (1 - share), 1e-12) / mutants)
+
+
+def growth_probability(rate: float, n_stages: int, stage_bias: NDArray[Any]) -> NDArray[Any]:
+    """Probability that a mutation adds a stage, by the paper's formula.
+
+    Any of the features may draw the one new stage of the beta-binomial.
+    """
+    grown: NDArray[Any] = 1 - (1 - rate * stage_bias * beta(n_stages + 1, stage_bias)) ** N_FEATURES
+    return grown
 
 
 def growth_of(design: NDArray[Any], rate: float, stage_bias: float) -> float:
