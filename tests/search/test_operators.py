@@ -114,15 +114,18 @@ def test_neighbours_are_all_designs_one_step_away(max_stages, allow_exclusion, f
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
-def test_one_stage_of_some_designs_gets_another_level(rate):
-    given, grid = Designs.from_packed(random_genes(grid_of())), grid_of()
-    levels = given.levels.copy()
-    for i, (chance, place, choice) in enumerate(rng_of().random((3, len(given))).T):
-        n_stages = max(given.stages[i]) + 1
-        stage = int(place * n_stages)
-        allowed = grid.last if stage == n_stages - 1 else grid.early
-        if chance < rate:
-            levels[i, stage] = allowed[int(choice * len(allowed))]
-    varied = operators.vary_levels(given, rate, grid, rng_of())
-    assert varied.levels.tolist() == levels.tolist()
-    assert varied.stages is given.stages
+def test_one_stage_of_some_designs_gets_any_level_that_it_may_have(rate):
+    grid = grid_of()
+    for design in random_genes(grid)[:3]:
+        given = Designs.from_packed(np.tile(design, (4000, 1)))
+        varied = operators.vary_levels(given, rate, grid, rng_of())
+        before, n_stages = given.levels[0].tolist(), int(given.n_stages[0])
+        reached, expected = {tuple(before)}, 0.0
+        for stage in range(n_stages):
+            allowed = grid.last if stage == n_stages - 1 else grid.early
+            expected += rate * (1 - 1 / len(allowed)) / n_stages
+            if rate:
+                reached |= {(*before[:stage], one, *before[stage + 1 :]) for one in allowed}
+        assert {*map(tuple, varied.levels.tolist())} == reached
+        assert (varied.levels != before).any(axis=1).mean() == pytest.approx(expected, abs=0.03)
+        assert varied.stages is given.stages

@@ -36,8 +36,6 @@ _POOL = 4096
 _DRAWS = 160
 _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
-_SIDE_TURN = 3  # the side line has every third generation,
-_SIDE_UNTIL = 60  # until this one
 _DECIMALS = 12  # of accuracies that count as equal
 _SMALL = 10**9  # designs; smaller spaces are searched thoroughly
 # Most neighbours of a design; share of mutants in a generation; share of these with two parents;
@@ -113,51 +111,43 @@ def _numbers(designs: Designs) -> IntArray:
     return designs.subsets()[:, :, 0].astype(np.int64)
 
 
-class _Line:
-    """A line of descent: designs from the same first ones, and the front they have reached.
+class _Pool:
+    """Scored designs that may still become parents, the most promising first.
 
     Attributes
     ----------
-    asked : Designs
-        To score next, or being scored.
-    archive : Archive
-    pool : Designs
-        Scored designs that may still become parents.
-    merits : ndarray of shape (n_pool, 4)
+    designs : Designs
+    merits : ndarray of shape (n_designs, 4)
         Coverage, accuracy and share of the total cost saved. Then a handicap, added to the distance
         behind the front: for repeated objectives, for costs above a limit, and for each visit as a
         parent.
     """
 
-    def __init__(self, first: Designs, archive: Archive) -> None:
-        self.asked, self.archive, self.pool = first, archive, first[:0]
+    def __init__(self, archive: Archive, nothing: Designs) -> None:
+        self._archive, self.designs = archive, nothing
         self.merits: FloatArray = np.zeros((0, 4))
         # Objectives that were seen, with coverage, accuracy and cost as three words of a key.
         self._vectors = Slots(UNBOUNDED, n_words=3)
 
     def take(self, designs: Designs, scores: Scores, row: float) -> None:
-        """Add designs to the pool; `row` is the share of one row."""
+        """Add designs; `row` is the share of one row."""
         accuracy = np.round(scores.accuracy, _DECIMALS)
         vectors = np.column_stack([scores.accepted, accuracy, scores.spent])
         repeated = np.full(len(designs), row)
         with self._vectors.claim(vectors.view(np.uint64)) as claim:
             repeated[claim.new_places] = 0.0
-        handicap = repeated + scores.beyond
-        self.add(designs, np.column_stack([self.archive.points(scores), handicap]))
-
-    def add(self, designs: Designs, merits: FloatArray) -> None:
-        """Add designs to the pool, with their merits."""
-        self.pool = Designs.concatenate([self.pool, designs])
-        self.merits = np.concatenate([self.merits, merits])
+        points, handicap = self._archive.points(scores), repeated + scores.beyond
+        self.designs = Designs.concatenate([self.designs, designs])
+        self.merits = np.concatenate([self.merits, np.column_stack([points, handicap])])
 
     def sort(self, rng: Generator, *, by_turns: bool) -> None:
-        """Sort the pool by distance behind the front plus handicap, and cut it.
+        """Sort designs by distance behind the front plus handicap, and keep the first.
 
         With `by_turns`, designs that answer everyone and others take turns. Answering everyone is
         one of many thresholds of a last stage, but what most users choose.
         """
-        distances = np.empty(len(self.pool))
-        front = self.archive.points(self.archive.front()[1])
+        distances = np.empty(len(self.designs))
+        front = self._archive.points(self._archive.front()[1])
         measure_distances(self.merits, front, _SLOPE, distances)
         # Ties in distance go by chance, not by age, so that old designs do not always come first.
         order = np.lexsort((rng.random(len(distances)), distances + self.merits[:, 3]))
@@ -168,8 +158,8 @@ class _Line:
         self.keep(order[:_POOL])
 
     def keep(self, which: IntArray | BoolArray) -> None:
-        """Keep some designs of the pool."""
-        self.pool, self.merits = self.pool[which], self.merits[which]
+        """Keep some of the designs."""
+        self.designs, self.merits = self.designs[which], self.merits[which]
 
 
 class EvolutionSearch:
@@ -177,9 +167,7 @@ class EvolutionSearch:
 
     Designs of a generation come from one of four sources:
 
-    - *relatives*: neighbours and mutants of the best designs of a line of descent. A single line
-      may stay in the region where it began. Therefore a side line, with first designs of its own,
-      is bred apart every third generation, and joins the main line after 60.
+    - *relatives*: neighbours and mutants of the best designs so far.
     - *new subsets*, where the features are few enough to list all subsets: once chains have been
       made, the main task is to have subsets fitted that good chains may be made of.
     - *chains*: the best designs made of all subsets that are fitted already. They are made outside,
@@ -236,58 +224,41 @@ class EvolutionSearch:
         at_once = np.zeros((1, len(costs)), dtype=np.int16)
         self._at_once = Designs.of(at_once, [self._grid.last[:1]])
         self._seen = Slots(UNBOUNDED, n_words=self._at_once.keys.shape[1])
-        # The order counts: designs of the main line are seen before the side line draws its own.
-        self._lines = [_Line(self._first_designs(), Archive(total_cost)) for _ in range(2)]
-        self._line = self._main = self._lines[0]
+        self._asked = self._first_designs()
+        self._pool = _Pool(self.archive, self._asked[:0])
         self._same_front = 0
         self._volumes: list[FloatArray] = []
 
     def ask(self) -> Designs:
         """Propose designs to score next, all of them new."""
-        return self._line.asked
+        return self._asked
 
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, and breed the next ones."""
-        line = self._line
-        # The side line starts behind the front, so it does not count against patience.
-        self._same_front += line is self._main
-        self._take(line, line.asked, scores)
+        self._same_front += 1
+        self._take(self._asked, scores)
         if self._nearby:
-            self._nearby.note(line.asked)
+            self._nearby.note(self._asked)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
-        if self.stop_reason is not None:
-            return
-        line.asked = self._next_designs(line)
-        self._line = self._next_line()
-        self._line.asked = self._line.asked or self._strangers()
-        if not self._line.asked:
-            self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
+        if self.stop_reason is None:
+            self._asked = self._new_subsets() or self._relatives() or self._strangers()
+            if not self._asked:
+                self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
 
     @property
     def front(self) -> tuple[Designs, Scores]:
         """The simplest design of each non-dominated objective vector, the best balanced first."""
         return self.archive.front()
 
-    def _take(self, line: _Line, designs: Designs, scores: Scores) -> None:
-        """Add scored designs to the front and to a line of descent."""
+    def _take(self, designs: Designs, scores: Scores) -> None:
+        """Add scored designs to the front and to the pool."""
         if self.archive.add(designs, scores):
             self._same_front = 0
-        if line.archive is not self.archive:
-            line.archive.add(designs, scores)
         self._row = self._per_row / scores.n_rows
-        line.take(designs, scores, self._row)
+        self._pool.take(designs, scores, self._row)
 
     # Where the next designs come from
-
-    def _next_designs(self, line: _Line) -> Designs:
-        """Designs that a line asks for next: new subsets, else relatives of its best designs.
-
-        Chains come in between, and strangers if nothing else does. The side line ends with none.
-        """
-        if line is not self._main and self.generation >= _SIDE_UNTIL:
-            return line.asked[:0]
-        return self._new_subsets() or self._relatives(line)
 
     def _new_subsets(self) -> Designs:
         """Designs with subsets that none has had, near to those of the front, if any are left."""
@@ -300,13 +271,13 @@ class EvolutionSearch:
         n_subsets = max(0, -(-left // (settings.generations - self.generation)))
         return self._unseen(self._unrelated(self._nearby.propose(self.front[0], n_subsets)))
 
-    def _relatives(self, line: _Line) -> Designs:
-        """Mutants and neighbours of a line's best designs; each visit is a handicap of one row."""
-        line.sort(self._rng, by_turns=self._grid.may_answer_all)
-        size = self._settings.population_size
+    def _relatives(self) -> Designs:
+        """Mutants and neighbours of the best designs; each visit is a handicap of one row."""
+        pool, size = self._pool, self._settings.population_size
+        pool.sort(self._rng, by_turns=self._grid.may_answer_all)
         most, share, crossover_rate, n_best = _THOROUGH if self._n_designs <= _SMALL else _WIDE
         # Mutants of promising designs or of pairs, a random number of genes away.
-        best = line.pool[:n_best]
+        best = pool.designs[:n_best]
         first, second = self._rng.integers(len(best), size=(2, round(share * size)))
         parents = best[first]
         crossed = recombine(parents.stages, best.stages[second], crossover_rate, self._rng)
@@ -314,13 +285,13 @@ class EvolutionSearch:
         mutants = mutate(crossed, rate, _STAGE_BIAS, self.space, self._rng)
         children = [self._unseen(self._children(mutants, parents))]
         # Neighbours, a few parents at a time; a parent that has no more of them is left out.
-        exhausted = np.zeros(len(line.pool), dtype=np.bool_)
+        exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
             n_wanted = size - sum(map(len, children))
             if not n_wanted:
                 break
             here = slice(start, start + _PARENTS_AT_ONCE)
-            parents = line.pool[here]
+            parents = pool.designs[here]
             stages, parent, gave_all = neighbours(parents.stages, self.space, _DRAWS, self._rng)
             near = self._children(stages, parents[parent])
             new = np.flatnonzero(self._seen.find(near.keys) < 0)
@@ -330,8 +301,8 @@ class EvolutionSearch:
             chosen = new[place < most][:n_wanted]
             children.append(self._unseen(near[chosen]))
             exhausted[here] = gave_all & ~np.isin(np.arange(len(parents)), parent)
-            line.merits[here, 3] += self._row
-        line.keep(~exhausted)
+            pool.merits[here, 3] += self._row
+        pool.keep(~exhausted)
         return Designs.concatenate(children)
 
     def _strangers(self) -> Designs:
@@ -397,8 +368,8 @@ class EvolutionSearch:
 
     def promising(self, most_subsets: int) -> WordArray:
         """Subsets of the designs that come nearest to the front, the nearest first."""
-        self._main.sort(self._rng, by_turns=self._grid.may_answer_all)
-        words = Designs.concatenate([self.front[0], self._main.pool]).subsets()
+        self._pool.sort(self._rng, by_turns=self._grid.may_answer_all)
+        words = Designs.concatenate([self.front[0], self._pool.designs]).subsets()
         flat = words.reshape(-1, words.shape[2])
         # Back in the order in which they came, which `unique` loses.
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
@@ -411,32 +382,10 @@ class EvolutionSearch:
         if self._nearby:
             self._nearby.note(designs)
             self._linked_at = self._nearby.n_known
-            self._join_lines()
-        n_known = len(self.archive.designs)
-        new = Designs.concatenate([self.archive.designs, designs]).distinct()[n_known:] - n_known
+        with self._seen.claim(designs.keys) as claim:
+            new = claim.new_places
         if scores is not None and len(new):
-            self._unseen(designs[new])  # so that breeding does not ask for them again
-            self._take(self._main, designs[new], scores[new])
-
-    # Two lines of descent
-
-    def _next_line(self) -> _Line:
-        """Line of the next generation. The side line joins when its last designs are scored."""
-        following = self.generation + 1
-        is_late = following >= _SIDE_UNTIL
-        if is_late and not self._lines[-1].asked:
-            self._join_lines()
-        is_sides = is_late or following % _SIDE_TURN == _SIDE_TURN - 1
-        turns = self._lines[::-1] if is_sides else self._lines
-        return turns[0] if turns[0].asked else turns[-1]
-
-    def _join_lines(self) -> None:
-        """Add what the side line has found to the main line, which goes on alone."""
-        main = self._line = self._main
-        for side in self._lines[1:]:
-            main.asked = Designs.concatenate([main.asked, side.asked])
-            main.add(side.pool, side.merits)
-        self._lines, main.archive = [main], self.archive
+            self._take(designs[new], scores[new])
 
     # The end
 

@@ -166,16 +166,10 @@ def vary_levels(designs: Designs, rate: float, grid: ThresholdGrid, rng: Generat
     """Give one random stage of some designs a random threshold of those that it may have."""
     if grid.is_single:
         return designs
-    n_stages, levels = designs.n_stages, designs.levels.copy()
-    # Whether a design varies, which of its stages, and to which threshold.
-    chance, place, choice = rng.random((3, len(designs)))
-    stage = (place * n_stages).astype(np.int64)
-    early, last = (
-        np.array(some)[(choice * len(some)).astype(np.int64)] for some in (grid.early, grid.last)
-    )
-    varied = np.flatnonzero(chance < rate)
-    levels[varied, stage[varied]] = np.where(stage == n_stages - 1, last, early)[varied]
-    return Designs(designs.stages, levels)
+    drawn = random_levels(designs.stages, grid, rng).levels
+    stage = np.where(rng.random(len(designs)) < rate, rng.integers(designs.n_stages), -1)
+    varied = np.arange(drawn.shape[1]) == stage[:, None]
+    return Designs(designs.stages, np.where(varied, drawn, designs.levels))
 
 
 def random_levels(stages: StageArray, grid: ThresholdGrid, rng: Generator) -> Designs:
@@ -183,7 +177,7 @@ def random_levels(stages: StageArray, grid: ThresholdGrid, rng: Generator) -> De
     if grid.is_single:
         return Designs.of(stages)
     n_stages = stage_counts(stages)
-    size = (len(stages), int(n_stages.max()))
+    size = (len(stages), int(n_stages.max(initial=1)))
     early, last = (rng.choice(np.array(some), size=size) for some in (grid.early, grid.last))
     is_last = np.arange(size[1]) == n_stages[:, None] - 1
     return Designs.of(stages, np.where(is_last, last, early))
