@@ -26,8 +26,8 @@ from emsco.search.subsets import Subsets
 if TYPE_CHECKING:
     from emsco.search.plan import SearchPlan
 
-# Designs; in a larger space, a good front is evolved first: what it dominates is skipped.
-_LARGE, _LARGE_WITH_THRESHOLDS = 10**8, 10**10
+# Designs; in a larger space, a good front is evolved first where time may run out.
+_LARGE = 10**9
 
 
 def prove_front(
@@ -41,8 +41,8 @@ def prove_front(
     """
     started, evaluator, settings = perf_counter(), plan.evaluator, plan.settings
     space, max_tried = plan.space, plan.max_tried
-    is_large = space.size > (_LARGE if evaluator.grid.is_single else _LARGE_WITH_THRESHOLDS)
-    generations = settings.generations if is_large else 0
+    may_be_cut = time_limit is not None and space.size > _LARGE
+    generations = settings.generations if may_be_cut else 0
     first = replace(settings, generations=generations, patience=max(1, generations))
     progress.begin("first designs", generations)
     search = start_evolution(evaluator, first, rng)
