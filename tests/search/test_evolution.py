@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.brute import every_design
@@ -13,7 +15,7 @@ from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch, NearbySubsets
-from emsco.search.linking import chains_between
+from emsco.search.linking import give_chains
 from emsco.search.loop import Stop, StopReason, run_search
 from emsco.search.settings import SearchSettings
 
@@ -85,7 +87,7 @@ def test_the_smallest_spaces_are_searched_to_their_end(shape, grid):
 def test_with_chains_a_small_search_ends_with_the_whole_front_and_its_ties(grid, allow_exclusion):
     evaluator, chosen = bench_of().evaluator(2, grid), {"allow_exclusion": allow_exclusion}
     search = search_with(5, grid, max_stages=2, population_size=60, generations=100, **chosen)
-    between = chains_between(search, evaluator)
+    between = partial(give_chains, search, evaluator)
     result = run_search(search, evaluator, between=between)
     scores = evaluator.score(every_leveled(every_design(5, 2, allow_exclusion), grid))
     front = scores[front_mask(scores)]
@@ -141,7 +143,8 @@ def test_chains_are_wanted_in_time_and_promising_subsets_begin_with_the_front(n_
         search.tell(made_up(search.ask()))
         if search.wants_chains:
             asked_for.append(search.generation)
-            search.take_chains(search.ask()[:0].packed(), None)
+            none = search.ask()[:0]
+            search.take_chains(none.packed(), made_up(none))
     assert asked_for == wanted
     words = search.promising(1000)[:, 0].tolist()
     front = search.front[0].subsets()[:, :, 0].ravel().tolist()

@@ -18,7 +18,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import linking
-from emsco.search.linking import chains_between, link, linked_front, most_subsets
+from emsco.search.linking import give_chains, link, linked_front, most_subsets
 
 SINGLE = ThresholdGrid.single(np.full(2, 0.75))
 WIDE = 500  # chains of a subset: none is given up for lack of room
@@ -180,7 +180,7 @@ def test_a_search_gets_the_chains_that_it_wants_with_their_scores(wants_chains):
 
     search = Asked()
     search.wants_chains, search.front = wants_chains, front
-    chains_between(search, evaluator)()
+    give_chains(search, evaluator)
     assert len(taken) == wants_chains
     for designs, scores in taken:
         assert scores.exits.tolist() == evaluator.score(designs).exits.tolist()

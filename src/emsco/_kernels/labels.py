@@ -124,7 +124,6 @@ class Room:
     after: OutInts1
     tally: OutInts1  # designs noted, labels tried, designs settled
     blocked: OutWords2  # rows that lack a feature which a stage buys: the new one, and the tail
-    leaves: OutInts2  # accepted and wrong rows by level
 
 
 @cython.cfunc
@@ -429,43 +428,6 @@ def _try_all(
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _n_same(
-    space: Space,
-    room: Room,
-    rows: Words2,
-    q: cython.Py_ssize_t,
-    t: cython.Py_ssize_t,
-    level: cython.Py_ssize_t,
-) -> cython.longlong:
-    """How many levels of an early stage do the same to rows; 0 if a lower one stands for all."""
-    n_same: cython.longlong = 1
-    differs: cython.ulonglong
-    for other in range(space.early.shape[0]):
-        if (
-            other == level
-            or not space.early[other]
-            or room.leaves[other, 0] != room.leaves[level, 0]
-            or room.leaves[other, 1] != room.leaves[level, 1]
-        ):
-            continue
-        differs = 0
-        for w in range(rows.shape[1]):
-            differs |= (
-                rows[q, w]
-                & ~room.blocked[0, w]
-                & (space.accepts[t, level, w] ^ space.accepts[t, other, w])
-            )
-        if differs == 0:
-            if other < level:
-                return 0
-            n_same += 1
-    return n_same
-
-
-@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _grow_into(
@@ -513,7 +475,6 @@ def _grow_into(
     goes_on: cython.bint
     min_spent: cython.double
     is_last: cython.bint
-    may_close: cython.bint
     leaving: cython.longlong
     errors: cython.longlong
     more: cython.longlong
@@ -592,9 +553,7 @@ def _grow_into(
                 continue
             is_last = left == 0 or stages == space.max_stages
             for level in range(n_levels):
-                may_close = may_end and space.last[level]
-                # Of a single level, rows are counted below, once.
-                if not may_close and (is_last or not space.early[level] or n_levels == 1):
+                if not (may_end and space.last[level]):
                     continue
                 leaving, errors = 0, 0
                 for w in range(n_words):
@@ -603,9 +562,6 @@ def _grow_into(
                     errors += space.weights[w] * popcount(here & space.errs[t, level, w])
                 accepted = labels[q].accepted + leaving
                 wrong = labels[q].wrong + errors
-                room.leaves[level, 0], room.leaves[level, 1] = accepted, wrong
-                if not may_close:
-                    continue
                 n_settled += n_tied
                 allowed = _allowance(known, accepted, wrong, space.shift)
                 nearest = min(nearest, spent - allowed)
@@ -618,11 +574,6 @@ def _grow_into(
                 continue
             for level in range(n_levels):
                 if not space.early[level]:
-                    continue
-                n_tied = labels[q].n_tied
-                if n_levels > 1:
-                    n_tied *= _n_same(space, room, rows, q, t, level)
-                if n_tied == 0:
                     continue
                 if n_fresh == room.fresh.shape[0]:
                     return -1

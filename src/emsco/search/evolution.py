@@ -375,8 +375,8 @@ class EvolutionSearch:
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
         return flat[first[:most_subsets]]
 
-    def take_chains(self, genes: StageArray, scores: Scores | None) -> None:
-        """Take designs that were made of fitted subsets, and their scores if there are any."""
+    def take_chains(self, genes: StageArray, scores: Scores) -> None:
+        """Take designs that were made of fitted subsets, and their scores."""
         designs = Designs.from_packed(genes)
         self._linked_at = self.generation
         if self._nearby:
@@ -384,7 +384,7 @@ class EvolutionSearch:
             self._linked_at = self._nearby.n_known
         with self._seen.claim(designs.keys) as claim:
             new = claim.new_places
-        if scores is not None and len(new):
+        if len(new):
             self._take(designs[new], scores[new])
 
     # The end

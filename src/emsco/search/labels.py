@@ -248,7 +248,6 @@ class _Engine:
                 after=np.empty(n_room, np.int64),
                 tally=tally,
                 blocked=np.zeros((2, n_words), np.uint64),
-                leaves=np.zeros((self._subsets.accepts.shape[1], 2), np.int64),
             )
             done = grow_chains(
                 self._space, known, self._labels, self._rows, self._spans, places, done, ends, room

@@ -5,7 +5,8 @@ No design is scored one by one for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -46,24 +47,18 @@ def evolve(
     progress: SearchProgress,
 ) -> SearchResult:
     """Run an evolution to its end; chains of its subsets are made between generations."""
-    between = None
     # Links follow accuracy; other metrics have no chains made between generations.
-    if evaluator.metric == "accuracy":
-        between = chains_between(search, evaluator)
+    is_linked = evaluator.metric == "accuracy"
+    between = partial(give_chains, search, evaluator) if is_linked else None
     return run_search(search, evaluator, time_limit, progress.generation, between)
 
 
-def chains_between(search: EvolutionSearch, evaluator: Evaluator) -> Callable[[], None]:
-    """Return a function that gives a search the chains it wants, between two generations."""
-
-    def between() -> None:
-        if not search.wants_chains:
-            return
-        subsets, front = search.promising(most_subsets(evaluator)), search.front[1]
-        chains = link(evaluator, search.space, subsets, front)
-        search.take_chains(chains, evaluator.score(chains) if len(chains) else None)
-
-    return between
+def give_chains(search: EvolutionSearch, evaluator: Evaluator) -> None:
+    """Give a search the chains that it wants, between two generations."""
+    if search.wants_chains:
+        subsets = search.promising(most_subsets(evaluator))
+        chains = link(evaluator, search.space, subsets, search.front[1])
+        search.take_chains(chains, evaluator.score(chains))
 
 
 def most_subsets(evaluator: Evaluator) -> int:

@@ -221,7 +221,7 @@ def plan_search(
     if is_auto:
         max_tried = int(_LONGER * MAX_EXACT / plan.seconds_per_label)
     exact = replace(settings, kind="exact")
-    return SearchPlan(evaluator, exact, memory_limit, forecast=forecast, max_tried=max_tried)
+    return replace(plan, settings=exact, forecast=forecast, max_tried=max_tried)
 
 
 def _readable(number: int) -> str:
