@@ -14,8 +14,7 @@ from emsco._base.checks import check_choice
 from emsco._base.typing import AnyArray, FloatArray
 from emsco._base.warn import warn_once
 from emsco.cascade import Cascade, Decisions, Evaluation
-from emsco.costs import CostsLike, FeatureCosts
-from emsco.costs.prices import GivenPrices
+from emsco.costs import CostsLike, FeatureCosts, GivenPrices
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
 from emsco.data.row_prints import RowPrints
@@ -122,6 +121,7 @@ class EMSCOClassifier(TableClassifier):
         Rules for every design. ``first`` lists features of the first stage. ``together`` holds
         lists of features that belong to the same stage. ``max_mean_cost``, ``max_worst_cost``,
         ``max_mean_delay`` and ``max_worst_delay`` limit what a row pays and how long it waits.
+        ``buy_all`` is the same as ``allow_exclusion=False``.
     delays : mapping, array-like or None
         Waiting time for the value of each feature, by name (0 for others) or in feature order.
         None: those in `costs` if that is a `FeatureCosts`, otherwise 0.

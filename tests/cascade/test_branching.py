@@ -38,28 +38,18 @@ def followed_one_by_one(cascade, rows):
     """Last stage, guess, confidence and acceptance of each row, by the tree itself in Python."""
     results = []
     for row in rows:
-        design, first, known = cascade.design, 0, None
-        while design is not None:
-            n_own = int(design.stages.max()) + 1 or 1
-            for j in range(first, first + n_own):
-                p = cascade.stages.probabilities(row[None], j)[0]
-                known = j, int(p.argmax()), float(p.max())
-                if known[2] >= cascade.thresholds[j]:
-                    break
+        j, is_sure = 0, False
+        while j is not None and not is_sure:
+            p = cascade.stages.probabilities(row[None], j)[0]
+            known = j, int(p.argmax()), float(p.max())
+            is_sure = known[2] >= cascade.thresholds[j]
+            if j == 0:
+                j = 1 if row[0] <= 0.2 else 6
+            elif j == 1:
+                j = 2 if row[1] <= -0.5 else 3 if known[1] == 1 else 4
             else:
-                branch, design = design.branch, None
-                if branch is not None:
-                    age, pulse = row[0], row[1]
-                    if first == 0:
-                        k = 0 if age <= 0.2 else 1
-                    else:
-                        k = 0 if pulse <= -0.5 else 1 if known[1] == 1 else 2
-                    first, design = branch.placed(first + n_own)[k]
-                    continue
-                results.append((*known, False))
-                continue
-            design = None
-            results.append((*known, True))
+                j = {4: 5, 6: 7}.get(j)
+        results.append((*known, is_sure))
     return results
 
 
@@ -194,7 +184,7 @@ def test_categories_and_missing_values_can_be_asked_about():
         parts,
         usual=1,
     )
-    reader = BranchReader(design.branches[0], (1, 2, 3), encoding, (0, 1))
+    reader = BranchReader(design.branches[0], encoding, (0, 1))
     new = pd.DataFrame({"referral": ["GP", "ward", None, "abroad"], "scan": [0.0] * 4})
     nobody = np.zeros(4, dtype=int), np.ones(4)
     part, lacking = reader.parts(encoding.rows(new), *nobody)

@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from support.banks import coefs_of, logistic_bank
 from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, plain_encoding
 
 from emsco.cascade import Cascade, Decisions, ExitReport
 from emsco.costs import FeatureCosts
+from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress
 from emsco.designs.design import Design
+from emsco.designs.population import Designs
 from emsco.errors import DataError
+from emsco.fitting import Workbench
+from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.shard import SplitData
 from emsco.models.stage_models import LinearModels
-from emsco.scoring.evaluator import Evaluator
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 STAGES = (0, 1, 0, 2, 1, 2)
@@ -33,15 +35,22 @@ TRAIN, NEW = np.arange(60), np.arange(60, 120)
 def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1)):
     split = SplitRows.cut(SplitData(X, y, train, train[:0]))
     design = Design(stages, names)
-    coefs = coefs_of(logistic_bank([split], len(names)), design.subsets())[0]
+    bank = logistic_bank([split], len(names))
+    coefs = bank.engine.coefs(bank.kept(design.subsets()))[0]
     return Cascade(
         design=design,
         costs=FeatureCosts.from_array(costs, names),
         classes=np.array(classes),
         min_confidence=min_confidence,
         encoding=plain_encoding(names),
-        models=LinearModels(split.scaling, design.subsets(), coefs[:, None]),
+        models=LinearModels(split.scaling, design.subsets(), coefs),
     )
+
+
+def scored(X, y, split, costs, min_confidence, designs):
+    """What a search counts."""
+    data = TrainingData.from_table(X, y, None, costs, "refuse")
+    return Workbench.from_split(data, split).evaluator(4, min_confidence).score(designs)
 
 
 @pytest.fixture
@@ -162,12 +171,10 @@ class TestAgreesWithTheSearch:
         data = paper_set(name)
         n_features, new, truth = data.X.shape[1], data.X[data.held_out], data.y[data.held_out]
         draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
-        bank = logistic_bank(
-            [SplitRows.cut(SplitData(data.X, data.y, data.train, data.held_out))], n_features
-        )
         costs = FeatureCosts.from_array(data.costs, data.names)
-        scores = Evaluator(bank, costs, 0.75, 4).score(compress(draws))
-        for i, stages in enumerate(compress(draws)):
+        designs = Designs.of(compress(draws))
+        scores = scored(data.X, data.y, (data.train, data.held_out), costs, 0.75, designs)
+        for i, stages in enumerate(designs.stages):
             cascade = fit_cascade(data.X, data.y, data.train, stages, data.names, data.costs, 0.75)
             decided = cascade.evaluate(new, truth)
             n_stages = cascade.n_stages
@@ -180,12 +187,11 @@ class TestAgreesWithTheSearch:
     def test_a_confidence_equal_to_the_threshold_is_accepted_by_both(self, small_problem, rows):
         """Use confidences as thresholds, so that a difference in rounding would show."""
         X, y = small_problem
-        bank = logistic_bank([SplitRows.cut(SplitData(X, y, TRAIN, NEW))], 6)
-        stages, costs = np.array([STAGES], dtype=np.int16), FeatureCosts.from_array(COSTS, NAMES)
+        design, costs = Designs.of(compress([STAGES])), FeatureCosts.from_array(COSTS, NAMES)
         everything = fit_cascade(X, y, TRAIN, (0,) * 6, NAMES, COSTS, 0.5).decide(rows)
         for tie in everything.confidence[everything.confidence < 1]:
             cascade = fit_cascade(X, y, TRAIN, STAGES, NAMES, COSTS, tie)
-            exits = Evaluator(bank, costs, tie, 3).score(stages).exits[0]
+            exits = scored(X, y, (TRAIN, NEW), costs, tie, design).exits[0, :3]
             decisions = cascade.decide(rows)
             left = [(decisions.accepted & (decisions.stage == j)).sum() for j in (1, 2, 3)]
             assert left == exits.tolist()

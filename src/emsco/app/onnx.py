@@ -23,7 +23,6 @@ from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
 from emsco.cascade.format import features_to_dicts
 from emsco.data.columns import ColumnCode
-from emsco.designs.format import branches_to_dicts
 from emsco.designs.questions import Question
 from emsco.errors import ParameterError, not_installed
 from emsco.models.boosting.stages import BoostedModels
@@ -110,7 +109,7 @@ def _manifest(cascade: Cascade) -> dict[str, Any]:
             }
             for j in range(len(stages))
         ],
-        "branches": branches_to_dicts(cascade.design),
+        "branches": [branch.to_dict() for branch in cascade.design.branches.values()],
     }
 
 
@@ -458,7 +457,7 @@ class _StageGraph:
             part = self.add("Where", yes, np.array(k), part)
             if lacking is not None:
                 part = self.add("Where", lacking, np.array(branch.usual), part)
-        return self.add("Gather", np.array(reader.next_stages), part)
+        return self.add("Gather", np.array(branch.starts), part)
 
     def _asked(self, question: Question, winner: str, confidence: str) -> tuple[str, str | None]:
         """As `BranchReader._asked`: whose answer is yes, and whose value is missing or unknown."""

@@ -21,7 +21,7 @@ from emsco.cascade import telemetry
 from emsco.cascade.case import check_budget, over_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
-from emsco.costs.prices import GivenPrices
+from emsco.costs import GivenPrices
 from emsco.data.answers import answer_rows
 from emsco.data.rows import LARGEST, what_is_wrong
 from emsco.errors import CostsError, DataError, ParameterError
@@ -238,7 +238,7 @@ def batches_of(
     limit, size = check_budget(budget), len(rows) or 1
     if batch_size is not None:
         size = check_whole("batch_size", batch_size, 1)
-    known = stages.prices.of_ids("prices", prices, len(rows), rows)
+    known = stages.prices.of_rows(len(rows), prices, rows)
     return [
         Batch(stages, rows[at : at + size], limit, known[at : at + size])
         # An empty list of rows makes one empty batch, so that the decisions have their columns.
@@ -369,10 +369,10 @@ class Batch:
         """
         prices, asked = self._stages.prices, self._now.asked
         if spent is not None:
-            paid = prices.of_ids("spent", spent, len(asked))
+            paid = prices.of_rows(len(asked), spent, what="spent")
             # What was known before stays where nothing new was said.
             self._prices[asked] = np.where(np.isnan(paid), self._prices[asked], paid)
-        prices.check_paid(self._now.stage_now, self._prices[asked])
+        prices.check_paid(np.full(len(asked), self._now.stage_now), self._prices[asked])
         # A copy, which becomes the state only at the end.
         now = self._now.copy()
         stage = now.stage_now
@@ -426,7 +426,7 @@ class Batch:
         free = np.zeros((len(prices), 1))
         if not len(self._stages.prices):
             return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
-        return np.hstack([free, self._stages.prices.costs(prices)])
+        return np.hstack([free, self._stages.prices.after_stages(prices)])
 
     def _judge(self, now: _Progress, stage: int, rows: IntArray) -> None:
         """Let a stage judge rows, and find the next stage of those that it is not sure of."""

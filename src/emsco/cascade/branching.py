@@ -20,15 +20,12 @@ class BranchReader:
     Attributes
     ----------
     branch : Branch
-    next_stages : tuple of int
-        First stage of each part.
     encoding : Encoding
     labels : sequence
         The classes as plain values.
     """
 
     branch: Branch
-    next_stages: tuple[int, ...]
     encoding: Encoding
     labels: Sequence[object]
 
@@ -54,7 +51,7 @@ class BranchReader:
     def go_on(self, rows: FloatArray, winner: IntArray, confidence: FloatArray) -> IntArray:
         """Return the next stage of each row."""
         part, _ = self.parts(rows, winner, confidence)
-        stages: IntArray = np.array(self.next_stages).take(part)
+        stages: IntArray = np.array(self.branch.starts).take(part)
         return stages
 
     def go_on_one(self, row: Sequence[float], winner: int, confidence: float) -> tuple[int, str]:
@@ -64,7 +61,7 @@ class BranchReader:
         why = self.branch.ways[part]
         if is_lacking:
             why = f"like most rows ({why}): the value asked about is missing or unknown"
-        return self.next_stages[part], why
+        return self.branch.starts[part], why
 
     def _asked(
         self, question: Question, rows: FloatArray, winner: IntArray, confidence: FloatArray

@@ -26,8 +26,7 @@ from emsco.cascade.decisions import NEEDS_BETWEEN, WARNINGS_BETWEEN, Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.stages import Followed, Stages
 from emsco.cascade.tally import Tally
-from emsco.costs import FeatureCosts
-from emsco.costs.prices import GivenPrices, StagePrices
+from emsco.costs import FeatureCosts, GivenPrices, StagePrices
 from emsco.data.encoding import Encoding
 from emsco.data.frames import shell_of
 from emsco.data.keys import Keys
@@ -38,9 +37,7 @@ from emsco.designs.thresholds import (
     MinConfidence,
     StageThresholds,
     answers_all,
-    by_stage_and_class,
     differ,
-    in_words,
     leaving_in_words,
     rule_in_words,
 )
@@ -48,7 +45,7 @@ from emsco.errors import DataError, ParameterError
 from emsco.models.stage_models import StageModels, parts_of
 from emsco.plotting.flow import LACKING, LACKING_NOTE
 from emsco.plotting.notebook import MOST_NAMES, below_boxes, boxes, fragment, note
-from emsco.stats.error_costs import ErrorCosts, check_label_costs
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.stats.reliability import (
     Reliability,
     RiskCoverage,
@@ -116,11 +113,12 @@ class Cascade:
         object.__setattr__(self, "classes", locked_copy(self.classes))
         if self.stakes is not None:
             object.__setattr__(self, "stakes", locked_copy(self.stakes, np.float64))
-        by_stage_and_class(self.design.thresholds or (), self.classes)
+        self.design.thresholds_of_stages(self.min_confidence, self.classes)
         if self.label_costs is not None:
-            object.__setattr__(
-                self, "label_costs", check_label_costs(self.label_costs, self.classes)
+            costs = ErrorCosts.from_parameters(
+                self.label_costs, None, self.classes.tolist(), may_reject=False
             )
+            object.__setattr__(self, "label_costs", costs.of_labels)
 
     @property
     def n_stages(self) -> int:
@@ -157,7 +155,6 @@ class Cascade:
         branches = {
             stage: BranchReader(
                 branch=branch,
-                next_stages=tuple(first for first, _ in branch.placed(stage + 1)),
                 encoding=encoding,
                 labels=labels,
             )
@@ -176,14 +173,7 @@ class Cascade:
             thresholds=design.thresholds_of_stages(self.min_confidence, self.classes),
             encoding=encoding,
             models=self.models,
-            prices=StagePrices.from_stages(
-                costs.prices,
-                usual=dict(zip(costs.names, costs.costs.tolist(), strict=True)),
-                buys=design.buys,
-                # The part of each stage's cost that all rows share; prices by row come on top.
-                fixed=costs.fixed().after_stages(subsets, before),
-                before=before,
-            ),
+            prices=StagePrices.from_stages(costs, subsets, before),
             chains=design.chains,
             delays=tuple(waits.tolist()),
             label_costs=self.label_costs,
@@ -608,7 +598,9 @@ class Cascade:
         if fields.values.get("label_costs") is not None:
             # What the parameter's check says about costs is said of the file here.
             try:
-                label_costs = check_label_costs(fields.items("label_costs"), shared.classes)
+                label_costs = ErrorCosts.from_parameters(
+                    fields.items("label_costs"), None, shared.classes.tolist(), may_reject=False
+                ).of_labels
             except ParameterError as error:
                 fields.refuse("label_costs", "costs that can be used", str(error))
         stakes = None
@@ -656,8 +648,7 @@ class Cascade:
         nothing = self.design.buys_nothing
         parts = [self.design.arrows() if nothing else self._stages_in_words]
         if not differ(self.thresholds) and not self.design.buys_nothing:
-            shared = self.thresholds[0]
-            parts.append("answers all" if answers_all(shared) else f"accept at {in_words(shared)}")
+            parts.append(rule_in_words(self.thresholds[0], "accept at"))
         if self.n_models > 1:
             parts.append(self._averaged)
         if self.label_costs is not None:
@@ -681,7 +672,7 @@ class Cascade:
             notes.append(LACKING_NOTE)
         nothing = self.design.buys_nothing
         title = f"Cascade: {self.design.arrows() if nothing else leaving_in_words(self.thresholds)}"
-        return fragment(title, self._boxes(0), *map(note, notes))
+        return fragment(title, self._boxes(), *map(note, notes))
 
     @property
     def _stages_in_words(self) -> str:
@@ -693,41 +684,44 @@ class Cascade:
             stages.append(f"{bought} [{self._about(j)}{self.stages.costs[j]:g}] {rule}".rstrip())
         return self.design.joined_by_arrows(stages)
 
-    def _boxes(self, first: int) -> str:
-        """Return the stages from `first` on as boxes, then the parts of a branch below them."""
-        design, costs = self.design, self.stages.costs
-        chain = design.chain_from(first)
-        steps = []
-        for j in chain:
-            about, before = self._about(j), design.before[j]
-            known = [name for i in design.path(j)[:-1] for name in design.buys[i]]
-            # A fee that an earlier stage has paid is not named again.
-            names = self.costs.in_words(design.buys[j], known)
-            paid_before = costs[before] if before >= 0 else 0.0
-            lines = [f"buys {listed(names, MOST_NAMES) if names else 'nothing'}"]
-            lines.append(f"cost {about}{costs[j] - paid_before:g}, so far {about}{costs[j]:g}")
-            if self.stages.delays:
-                lines.append(f"delay so far {self.stages.delays[j]:g}")
-            if differ(self.thresholds):
-                lines.append(rule_in_words(self.thresholds[j]))
-            steps.append((f"stage {j + 1}", lines))
-        branch, last = design.branches.get(chain[-1]), chain[-1]
-        if branch is None and (design.is_chain or not answers_all(self.thresholds[last])):
-            paid = f"{self._about(last)}{costs[last]:g}"
-            steps.append(("rejected", ["rows still undecided", f"cost {paid}"]))
-        if branch is None:
-            return boxes(steps)
+    def _boxes(self) -> str:
+        """Return the stages as boxes, with the parts of a branch below them."""
+        design, costs, below = self.design, self.stages.costs, dict[int, str]()
         lacking = design.usual_stages if self.encoding.gaps != "refuse" else ()
-        parts = [
-            (f"{design.ways[start]}{LACKING if start in lacking else ''}", self._boxes(start))
-            for start, _ in branch.placed(chain.stop)
-        ]
-        return boxes(steps) + below_boxes(parts)
+        for chain in reversed(design.chains):  # parts come before the branch that leads to them
+            steps = [(f"stage {j + 1}", self._lines(j)) for j in chain]
+            branch, last = design.branches.get(chain[-1]), chain[-1]
+            if branch is not None:
+                parts = [
+                    (f"{way}{LACKING if start in lacking else ''}", below[start])
+                    for way, start in zip(branch.ways, branch.starts, strict=True)
+                ]
+                below[chain.start] = boxes(steps) + below_boxes(parts)
+                continue
+            if design.is_chain or not answers_all(self.thresholds[last]):
+                paid = f"{self._about(last)}{costs[last]:g}"
+                steps.append(("rejected", ["rows still undecided", f"cost {paid}"]))
+            below[chain.start] = boxes(steps)
+        return below[0]
+
+    def _lines(self, j: int) -> list[str]:
+        """Return what a stage buys and costs, and its rule if stages differ."""
+        costs, about, before = self.stages.costs, self._about(j), self.design.before[j]
+        known = [name for i in self.design.path(j)[:-1] for name in self.design.buys[i]]
+        # A fee that an earlier stage has paid is not named again.
+        names = self.costs.in_words(self.design.buys[j], known)
+        paid_before = costs[before] if before >= 0 else 0.0
+        lines = [f"buys {listed(names, MOST_NAMES) if names else 'nothing'}"]
+        lines.append(f"cost {about}{costs[j] - paid_before:g}, so far {about}{costs[j]:g}")
+        if self.stages.delays:
+            lines.append(f"delay so far {self.stages.delays[j]:g}")
+        if differ(self.thresholds):
+            lines.append(rule_in_words(self.thresholds[j]))
+        return lines
 
     def _about(self, stage: int) -> str:
         """The word before the cost of a stage, if a feature bought by then has prices by row."""
-        prices = self.stages.prices
-        return "about " if prices.known[:, stage].any() else ""
+        return "about " if self.stages.prices.known[stage].any() else ""
 
     @property
     def _averaged(self) -> str:
@@ -772,7 +766,7 @@ class Cascade:
         stages, stage = self.stages, followed.stage
         cost = np.array([0.0, *stages.costs]).take(stage)
         if prices is not None and len(stages.prices):
-            after = stages.prices.costs(prices)[np.arange(len(stage)), stage - 1]
+            after = stages.prices.after_stages(prices)[np.arange(len(stage)), stage - 1]
             cost = np.where(stage > 0, after, 0.0)
         return Decisions(
             guesses=self.classes.take(followed.winner),
@@ -820,7 +814,7 @@ class Cascade:
             followed = self._follow(rows, lacking)
         last = followed.stage - 1
         if paid is not None:
-            self.stages.prices.check_all_paid(last, paid, first_row)
+            self.stages.prices.check_paid(last, paid, first_row)
         waits_for = np.full(len(rows), -1) if followed.waits_for is None else followed.waits_for
         waiting = waits_for >= 0
         needs = np.zeros_like(bought)
@@ -855,7 +849,14 @@ class Cascade:
         prices = self.stages.prices
         if not len(prices) and given is None:
             return None
-        return prices.of_table(table, n_rows, given, first_row, may_lack=may_lack)
+        return prices.of_rows(
+            n_rows,
+            given,
+            table,
+            sources=prices.costs.prices,
+            first_row=first_row,
+            may_lack=may_lack,
+        )
 
 
 def _joined_marked(marks: BoolArray, words: Sequence[str], between: str) -> AnyArray:

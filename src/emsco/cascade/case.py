@@ -99,7 +99,8 @@ class Case:
     ) -> None:
         self._stages = stages
         self._budget = check_budget(budget)
-        self._prices = stages.prices.of_case("prices", prices)  # NaN where not known yet
+        # NaN where not known yet.
+        self._prices = stages.prices.of_rows(1, prices)[0].tolist()
         # Values not bought yet are NaN, which no stage so far reads.
         self._row = [math.nan] * stages.encoding.n_inputs
         self._given: dict[str, Any] = {}
@@ -187,11 +188,11 @@ class Case:
         numbers = stages.encoding.row(values, stages.buys[stage])
         if self._prices or spent is not None:
             # The price of everything that the row buys now must be known.
-            paid = zip(self._prices, stages.prices.of_case("spent", spent), strict=True)
-            known = [before if math.isnan(now) else now for before, now in paid]
-            stages.prices.check_paid(stage, np.array([known]))
+            paid = stages.prices.of_rows(1, spent, what="spent")
+            known = np.where(np.isnan(paid), self._prices, paid)
+            stages.prices.check_paid(np.array([stage]), known)
             # Only once the stage's prices are complete: a refusal keeps what was known.
-            self._prices = known
+            self._prices = known[0].tolist()
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
         self._given.update(values)
@@ -319,7 +320,7 @@ class Case:
         """Cost of the row after a stage, 0 before the first; unknown prices are the usual ones."""
         if stage < 0 or not self._prices:
             return self._stages.costs[stage] if stage >= 0 else 0.0
-        return self._stages.prices.cost_of_case(self._prices, stage)
+        return float(self._stages.prices.after_stages(np.array([self._prices]))[0, stage])
 
 
 def check_budget(budget: float | None) -> float | None:

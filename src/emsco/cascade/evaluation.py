@@ -36,8 +36,8 @@ from emsco.errors import DataError, ParameterError
 from emsco.plotting.classes import ClassTable, class_html, class_notes, class_text
 from emsco.plotting.flow import Flow
 from emsco.plotting.notebook import MOST_NAMES, fragment, note, table
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts, Total
 from emsco.stats.intervals import cost_interval, normal_interval, share_intervals
 from emsco.stats.promises import Promise, PromiseReport, SeenPromise, SeenTotal
 from emsco.stats.tests import ALPHA, p_values_below

@@ -26,7 +26,6 @@ from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.data.encoding import Encoding
 from emsco.data.rows import LARGEST
 from emsco.designs.design import Design
-from emsco.designs.format import branches_to_dicts, design_from_dict
 from emsco.designs.questions import Question
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence, StageThresholds
 from emsco.errors import CostsError, FileError, ParameterError
@@ -199,16 +198,13 @@ class Shared:
         """
         by_class = design.thresholds_of_stages(self.min_confidence, self.classes).tolist()
         thresholds = design.thresholds or (None,) * design.n_stages
-        stages: list[dict[str, Any]] = [
-            {
-                "buys": list(bought),
-                "thresholds": by_class[j] if isinstance(threshold, Mapping) else threshold,
-                "models": [],
-            }
-            for j, (bought, threshold) in enumerate(zip(design.buys, thresholds, strict=True))
-        ]
+        written = design.to_dict()
+        stages = written["stages"]
+        for stage, threshold, numbers in zip(stages, thresholds, by_class, strict=True):
+            stage["thresholds"] = numbers if isinstance(threshold, Mapping) else threshold
+            stage["models"] = []
         if design.buys_nothing:
-            return {"stages": stages}
+            return written
         j = 0
         # A stage averages one model of each split, so it has a number in each part of its bank.
         for of_splits in zip(*map(pieces_of, parts_of(models)), strict=True):
@@ -222,8 +218,7 @@ class Shared:
                 if place:
                     stages[j]["bank"] = place
                 j += 1
-        branches = branches_to_dicts(design)
-        return {"stages": stages, **({"branches": branches} if branches else {})}
+        return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +296,7 @@ def design_from_dicts(
     fields: Fields, shared: Shared, name: str = "stages"
 ) -> tuple[Design, tuple[StoredPiece, ...]]:
     """Read a design from the field `name`, and the numbers of its models for `StoredModels`."""
-    design = design_from_dict(fields, shared.costs.names, name)
+    design = Design.from_dict(fields, shared.costs.names, name)
     stages = fields.many_fields(name)
     if design.buys_nothing and shared.class_shares is None:
         stages[0].refuse("buys", "features, since the file has no 'class_shares'", [])
@@ -365,9 +360,10 @@ def _read_pieces(
 
 def _check_questions(fields: Fields, design: Design, shared: Shared) -> None:
     """Refuse questions about what is not bought by then, or about values that there cannot be."""
-    written, buys = fields.many_fields("branches"), design.buys
-    for one, (stage, branch) in zip(written, design.branches.items(), strict=True):
-        path = design.path(stage)
+    buys, branches = design.buys, design.branches
+    for one in fields.many_fields("branches"):
+        branch = branches[one.whole("after", 0)]
+        path = design.path(branch.after)
         columns = {
             column
             for passed in path

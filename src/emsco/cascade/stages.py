@@ -14,7 +14,7 @@ from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.branching import BranchReader
 from emsco.cascade.decisions import PATH_BETWEEN
-from emsco.costs.prices import StagePrices
+from emsco.costs import StagePrices
 from emsco.data.encoding import Encoding
 from emsco.models.stage_models import Judgement, StageModels
 
@@ -209,7 +209,7 @@ class Stages:
         way_into = {
             stage: way
             for reader in self.branches.values()
-            for stage, way in zip(reader.next_stages, reader.branch.ways, strict=True)
+            for stage, way in zip(reader.branch.starts, reader.branch.ways, strict=True)
         }
         ways: list[tuple[str, ...]] = []
         for j, before in enumerate(self.before):
@@ -387,7 +387,8 @@ class Stages:
         """What is asked at each branch, and where rows go."""
         readers = self.branches.items()
         return [
-            f"{j} {one.branch.questions} {one.branch.usual} {one.next_stages}" for j, one in readers
+            f"{j} {one.branch.questions} {one.branch.usual} {one.branch.starts}"
+            for j, one in readers
         ]
 
     @cached_property

@@ -1,16 +1,21 @@
-"""Costs of acquiring features, alone or in groups, with fees, given in Python or in a file."""
+"""Costs of acquiring features, alone or in groups, with fees, given in Python or in a file.
+
+`emsco.costs.paid` says what a row has paid.
+"""
 
 from emsco.costs.features import CostsLike, FeatureCosts
-from emsco.costs.fees import CostUnits, Fee, Fees, fees_paid
-from emsco.costs.prices import RowPrice, is_row_price
+from emsco.costs.fees import Fee, fees_paid
+from emsco.costs.paid import CostUnits
+from emsco.costs.prices import GivenPrices, RowPrice
+from emsco.costs.stage_prices import StagePrices
 
 __all__ = [
     "CostUnits",
     "CostsLike",
     "FeatureCosts",
     "Fee",
-    "Fees",
+    "GivenPrices",
     "RowPrice",
+    "StagePrices",
     "fees_paid",
-    "is_row_price",
 ]

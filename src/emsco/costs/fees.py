@@ -2,54 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from emsco._base.checks import is_number
-from emsco._base.text import brief, some, what_was_meant
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco._base.text import brief, some
+from emsco.costs.checks import check_amounts, check_list
 from emsco.errors import CostsError
-
-LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
-LEAST_LARGEST = 1e-100  # of all costs, so that shares of them are numbers
-
-
-def check_amount(what: str, value: Any) -> float:
-    """Return a cost or a time as a number, if it is one.
-
-    Examples
-    --------
-    >>> check_amount("the fee 'visit'", 20)
-    20.0
-    """
-    try:
-        number = float(value) if is_number(value) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not 0 <= number <= LARGEST_COST:  # written so that NaN fails too
-        got = f"{number:g}" if is_number(value) else brief(value)
-        raise CostsError(f"{what} must be finite and at least 0, got {got}.")
-    return number
-
-
-def check_known(
-    what: str,
-    names: Iterable[str],
-    features: Sequence[str],
-    groups: Mapping[str, Sequence[str]] | None = None,
-) -> None:
-    """Refuse names that are no features; a column of a group is bought with its group."""
-    known = set(features)
-    owner = {column: name for name, columns in (groups or {}).items() for column in columns}
-    for name in names:
-        if name not in known:
-            hint = f", a column of group {owner[name]!r}." if name in owner else ""
-            hint = hint or what_was_meant(name, features)
-            raise CostsError(f"{what} must name features ({some(features)}), got {name!r}{hint}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +33,10 @@ class Fee:
     def __post_init__(self) -> None:
         """Check the cost and that features are named once."""
         what = f"the fee {self.name!r}"
-        object.__setattr__(self, "cost", check_amount(what, self.cost))
-        object.__setattr__(self, "features", tuple(map(str, self.features)))
+        if not is_number(self.cost):  # text may look like one
+            raise CostsError(f"{what} must be a number, got {brief(self.cost)}.")
+        object.__setattr__(self, "cost", float(check_amounts("fees", [self.cost], [self.name])[0]))
+        object.__setattr__(self, "features", check_list(what, self.features))
         if not self.features:
             raise CostsError(f"{what} must be shared by a feature, got none.")
         if len(set(self.features)) < len(self.features):
@@ -101,17 +63,13 @@ class Fee:
             )
         made = []
         for name, fee in fees.items():
-            pair = fee
-            if isinstance(fee, Mapping) and set(fee) == {"cost", "features"}:
-                pair = (fee["cost"], fee["features"])
-            is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2
-            # Text is iterable, too, but its letters are no features.
-            if not is_pair or isinstance(pair[1], str) or not isinstance(pair[1], Iterable):
+            said = (fee.get("cost"), fee.get("features")) if isinstance(fee, Mapping) else fee
+            if not isinstance(said, (tuple, list)) or len(said) != 2:
                 raise CostsError(
                     f"the fee {str(name)!r} must be a cost and a list of features, got "
-                    f"{brief(pair)}."
+                    f"{brief(fee)}."
                 )
-            made.append(cls(str(name), pair[0], tuple(pair[1])))
+            made.append(cls(str(name), *said))
         return tuple(made)
 
     def without(self, features: Iterable[str]) -> Self | None:
@@ -146,89 +104,3 @@ def fees_paid(
     return tuple(
         fee for fee in fees if bought & set(fee.features) and not before & set(fee.features)
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fees:
-    """Fees as numbers, for sums over many subsets and designs.
-
-    Attributes
-    ----------
-    amounts : ndarray of shape (n_fees,)
-    members : ndarray of bool, shape (n_fees, n_features)
-        The features that share each fee.
-    """
-
-    amounts: FloatArray | IntArray
-    members: BoolArray
-
-    @classmethod
-    def from_fees(cls, fees: Sequence[Fee], names: Sequence[str]) -> Self:
-        """Return fees of the features `names`."""
-        members = [[name in fee.features for name in names] for fee in fees]
-        return cls(
-            np.array([fee.cost for fee in fees], dtype=np.float64),
-            np.array(members, dtype=np.bool_).reshape(len(fees), len(names)),
-        )
-
-    def __len__(self) -> int:
-        """Number of fees."""
-        return len(self.amounts)
-
-    @property
-    def alone(self) -> FloatArray | IntArray:
-        """Fees that each feature pays if it is the first that is bought."""
-        # Each feature pays every fee that it shares, as it is alone.
-        paid: FloatArray | IntArray = self.amounts @ self.members
-        return paid
-
-    def of_subsets(self, subsets: BoolArray) -> FloatArray | IntArray:
-        """Fees that each subset pays; subsets have the shape (…, n_features)."""
-        # Of booleans, the product says whether any member is bought, not how many.
-        paid: FloatArray | IntArray = (subsets @ self.members.T) @ self.amounts
-        return paid
-
-    def by_stage(self, stages: StageArray, n_stages: int) -> FloatArray | IntArray:
-        """Fees paid up to each stage of designs, shape (n_designs, n_stages).
-
-        `stages` has the stage of each feature, from 0, and -1 for one that is never bought.
-        """
-        paid: Any = np.zeros((len(stages), n_stages), dtype=self.amounts.dtype)
-        for amount, members in zip(self.amounts, self.members, strict=True):
-            of_members = stages[:, members]
-            # Features never bought come after the last stage, so that they pay nothing.
-            first = np.where(of_members < 0, n_stages, of_members).min(axis=1)
-            paid += np.where(np.arange(n_stages) >= first[:, None], amount, 0)
-        totals: FloatArray | IntArray = paid
-        return totals
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CostUnits:
-    """Costs as whole numbers of a unit if one fits, else unchanged with `per_one` 1.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_features,)
-        Cost of each feature, beyond fees.
-    evaluation : int or float
-        Cost of running a stage.
-    per_one : int
-        Units that make a cost of 1.
-    fees : Fees
-    """
-
-    features: IntArray | FloatArray
-    evaluation: int | float
-    per_one: int
-    fees: Fees
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether a unit fits."""
-        return self.features.dtype.kind == "i"
-
-    def of_subsets(self, subsets: BoolArray) -> IntArray | FloatArray:
-        """Cost of buying each subset, fees included; subsets have the shape (…, n_features)."""
-        paid: IntArray | FloatArray = subsets @ self.features + self.fees.of_subsets(subsets)
-        return paid

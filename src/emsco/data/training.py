@@ -12,7 +12,6 @@ from emsco._base.digests import fingerprint, fingerprint_of_rows
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco._base.workers import by_parts
 from emsco.costs import FeatureCosts
-from emsco.costs.prices import prices_of_rows
 from emsco.data.encoding import Encoding
 from emsco.data.labels import coded_labels
 from emsco.data.single_rows import held_rows
@@ -69,8 +68,8 @@ class TrainingData:
         classes, labels = coded_labels(y)
         weights, prices = check_weights(sample_weight, len(labels)), None
         if costs.prices:
-            prices = prices_of_rows(costs.prices, table, len(labels))
-            costs = costs.with_usual(np.average(prices, axis=0, weights=weights)).for_new_rows()
+            prices = costs.prices_of(table, len(labels))
+            costs = costs.with_usual(np.average(prices, axis=0, weights=weights))
         encoding = Encoding.learn(table, costs, gaps)
         encoded = encoding.rows(table)
         encoding = encoding.with_ranges(*_extremes(encoded, weights))

@@ -119,7 +119,7 @@ def test_a_run_that_was_fitted_for_money_shows_totals(typed, priced, data, tmp_p
     money, folder = priced.front.money, shutil.copytree(priced.folder, tmp_path / "run")
     assert money.costs.tolist() == [[0, 100, 40], [900, 0, 40]]
     opened = Run.open(folder)
-    assert opened.error_costs().equals(money)
+    assert opened.error_costs() == money
     assert opened.point == opened.front.select()
     table = " ".join(typed("front", folder).out.split())
     assert " errors total " in table
@@ -138,7 +138,7 @@ def test_a_run_that_was_fitted_for_money_shows_totals(typed, priced, data, tmp_p
     typed("choose", folder, "--error-cost", 5, "--reject-cost", 5)
     assert Run.open(folder).given_error_costs == {"error_cost": 5.0, "reject_cost": 5.0}
     typed("choose", folder, "--no-error-cost")
-    assert Run.open(folder).error_costs().equals(money)
+    assert Run.open(folder).error_costs() == money
     limited = " ".join(typed("choose", folder, "--max-cost", 12).out.split())
     assert f"the lowest expected total within your limits with {words}." in limited
 

@@ -17,7 +17,7 @@ from support.handmade import (
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 pytest.importorskip("selenium", reason="pages are tested with Selenium: pip install 'emsco[test]'")
 if browser.missing():

@@ -232,7 +232,7 @@ def test_a_fit_for_money_goes_on_with_the_same_costs(clinic, interrupt, tmp_path
         fit_files(files, tmp_path / "run", seed=5, resume=True, **settings, **others)
     run = fit_files(files, tmp_path / "run", seed=5, resume=True, **settings, **costs)
     assert run.about["settings"]["error_cost"] == 90
-    assert Run.open(run.folder).error_costs().equals(run.front.money)
+    assert Run.open(run.folder).error_costs() == run.front.money
 
 
 def test_a_resumed_fit_scores_no_design_again(clinic, interrupt, monkeypatch, tmp_path):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from emsco.app.runs.run import Run
     from emsco.front import ParetoPoint
-    from emsco.stats.error_costs import ErrorCosts
+    from emsco.scoring.error_costs import ErrorCosts
 
 _LINES, _FEW_MORE = 25, 5
 _CLASSES = 8  # on one line

@@ -35,8 +35,8 @@ from emsco.front.references import Reference, with_rejecting
 from emsco.front.tables import NO_BETTER, delay_cells, no_better
 from emsco.plotting.classes import ClassTable, class_notes, class_tables
 from emsco.plotting.flow import LACKING_NOTE, Flow, FlowStage
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts
 
 if TYPE_CHECKING:
     from emsco.app.runs.decide import DecisionCounts

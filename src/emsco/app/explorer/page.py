@@ -30,8 +30,8 @@ from emsco.front.rules import PointLimits
 from emsco.plotting.classes import MOST_LABELS, MOST_LINES
 from emsco.plotting.figures import check_currency
 from emsco.plotting.flow import LACKING_NOTE, Flow
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts
 
 _NUMBER = "{number}"
 _OBJECTIVES = ("coverage", "accuracy", "cost")
@@ -336,7 +336,7 @@ def _error_costs(front: ParetoFront, costs: ErrorCosts) -> dict[str, Any]:
         return scales
 
     searched = None
-    if front.money is not None and costs.equals(front.money):
+    if costs == front.money:
         totals = [point.total_with(costs) for point in front]
         searched = [rounded((one.features, one.errors, one.rejections)) for one in totals]
     # A cost of 0 that nobody gave would make rejecting everyone the best.

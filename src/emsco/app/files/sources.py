@@ -18,7 +18,6 @@ from emsco.app.files.reading import AS_FOUND, Reading
 from emsco.app.files.table_files import by_line, joined, read_labelled, settled_reading
 from emsco.costs import FeatureCosts
 from emsco.costs.features import MissingCosts
-from emsco.costs.prices import prices_of_rows
 from emsco.data.columns import MOST_CATEGORIES
 from emsco.data.encoding import Encoding
 from emsco.data.issues import (
@@ -128,7 +127,7 @@ class FitFiles:
             rows = [encoding.rows(table, 1, str(path))]
             priced = costs.price_columns
             if priced:
-                rows.append(prices_of_rows(costs.prices, table, len(y), first_row=1))
+                rows.append(costs.prices_of(table, len(y), first_row=1))
             if self.val is not None:
                 more = settled.read_more(self.val, encoding, classes, priced)
                 rows.append(encoding.rows(more.table, 1, str(self.val)))

@@ -201,7 +201,7 @@ def decide_file(
         new, absent, [name for name in in_file if name not in cascade.encoding.columns]
     )
     # A price may be in a column that is also bought.
-    wanted = dict.fromkeys([*cascade.columns, *cascade.stages.prices.columns])
+    wanted = dict.fromkeys([*cascade.columns, *cascade.stages.prices.costs.price_columns])
     columns = [name for name in wanted if name in in_file]
     with write_table(out) as table, by_line(new, reading):
         for chunk in read_chunks(

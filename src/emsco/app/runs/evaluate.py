@@ -109,7 +109,7 @@ def evaluate_run(
     references: list[tuple[Reference, ...]] = []
     n_rows = 0
     # Prices of all features where everything is measured beside the cascade.
-    price_columns = (everything or cascade).stages.prices.columns
+    price_columns = (everything or cascade).stages.prices.costs.price_columns
     chunks = read_chunks(
         path,
         # Each column once, though a price may also be a feature.

@@ -36,9 +36,9 @@ from emsco.errors import DataError, EMSCOError, FileError, NoSuchDesign, Paramet
 from emsco.estimator import EMSCOClassifier
 from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
+from emsco.scoring.error_costs import plain_costs
 from emsco.scoring.journal import remove_empty_checkpoint
 from emsco.search.settings import PaperSearch
-from emsco.stats.error_costs import plain_costs
 
 _LIBRARIES = ("emsco", "numpy", "scikit-learn", "scipy")
 

@@ -19,7 +19,6 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.app.files.reading import Reading
 from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
-from emsco.designs.format import branches_to_dicts
 from emsco.designs.thresholds import plain
 from emsco.errors import FileError, ParameterError
 from emsco.front import Certificate, ParetoFront, ParetoPoint
@@ -33,7 +32,7 @@ from emsco.front.rules import (
     preference_of_fit,
 )
 from emsco.plotting.convergence import Convergence
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.error_costs import ErrorCosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -315,8 +314,8 @@ class Run:
             }
             if point.design.thresholds is not None:
                 one["thresholds"] = [*map(plain, point.design.thresholds)]
-            if not point.design.is_chain:
-                one["branches"] = branches_to_dicts(point.design)
+            if branches := point.design.branches.values():
+                one["branches"] = [branch.to_dict() for branch in branches]
             one |= {"scored": point.figures(), "seen": None if seen is None else seen[i].to_dict()}
             if costs is not None:
                 total = point.total_with(costs, cheapest_label=cheapest_label)

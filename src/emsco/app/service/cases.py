@@ -58,7 +58,7 @@ class CaseService:
         self._entries: dict[str, _Entry] = {}
         # Prices that a table has in a column come with the rows when rows are decided at once.
         self._price_columns = [
-            (price.feature, price.column) for price in cascade.stages.prices.prices if price.column
+            (one.feature, one.column) for one in cascade.stages.prices.costs.prices if one.column
         ]
 
     async def describe(self) -> messages.CascadeFacts:
@@ -87,11 +87,11 @@ class CaseService:
                 "after": j + 1,
                 "ways": [
                     {"when": when, "stage": first + 1}
-                    for when, first in zip(reader.branch.ways, reader.next_stages, strict=True)
+                    for when, first in zip(branch.ways, branch.starts, strict=True)
                 ],
-                "if_missing": reader.next_stages[reader.branch.usual] + 1,
+                "if_missing": branch.starts[branch.usual] + 1,
             }
-            for j, reader in stages.branches.items()
+            for j, branch in self.cascade.design.branches.items()
         ]
         facts: messages.CascadeFacts = {
             "fingerprint": stages.identity,

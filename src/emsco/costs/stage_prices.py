@@ -1,0 +1,120 @@
+"""Prices by row in a cascade: what its rows pay for the features that its stages buy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.text import brief
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.costs.checks import check_known
+from emsco.costs.features import FeatureCosts
+from emsco.costs.prices import GivenPrices, RowPrice
+from emsco.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class StagePrices:
+    """Charges rows of a cascade for the features whose price differs from row to row.
+
+    Arrays of prices have the shape (n_rows, n_priced); a price that is not known yet is NaN.
+
+    Attributes
+    ----------
+    costs : FeatureCosts
+        Their `prices` are those of features that a stage buys.
+    subsets : ndarray of bool, shape (n_stages, n_features)
+        The features known after each stage.
+    before : tuple of int
+        The stage before each stage, -1 for the first.
+    left_out : tuple of str
+        Other features with prices by row, which no stage buys.
+    """
+
+    costs: FeatureCosts
+    subsets: BoolArray
+    before: tuple[int, ...]
+    left_out: tuple[str, ...]
+
+    @classmethod
+    def from_stages(cls, costs: FeatureCosts, subsets: BoolArray, before: Sequence[int]) -> Self:
+        """Leave out features that no stage buys: they cost nobody anything."""
+        bought = {costs.names[i] for i in np.flatnonzero(subsets.any(axis=0))}
+        charged = tuple(price for price in costs.prices if price.feature in bought)
+        left_out = tuple(one.feature for one in costs.prices if one.feature not in bought)
+        return cls(replace(costs, prices=charged), subsets, tuple(before), left_out)
+
+    def __len__(self) -> int:
+        """Number of these features."""
+        return len(self.costs.prices)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(price.feature for price in self.costs.prices)
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Which of them are bought after each stage, shape (n_stages, n_priced)."""
+        known: BoolArray = self.subsets[:, self.costs.priced]
+        return known
+
+    def of_rows(
+        self,
+        n_rows: int,
+        given: GivenPrices,
+        rows: Any = None,
+        what: str = "prices",
+        *,
+        sources: Sequence[RowPrice] = (),
+        first_row: int = 0,
+        may_lack: bool = False,
+    ) -> FloatArray:
+        """Return what each row pays, as far as prices are `given` or come from `sources`.
+
+        Parameters
+        ----------
+        given : mapping or None
+            Feature → price, in any form that a cost may have; counts instead of `sources`. Those of
+            features that are left out are ignored, so that designs of one front take the same.
+        rows : table or list of ids, optional
+            Where columns and functions find prices.
+        what : str
+            Name of `given` in messages, which count rows from `first_row`.
+        sources : sequence of RowPrice
+            Where prices came from in training. With `may_lack`, columns need not be there.
+        """
+        if given is not None and not isinstance(given, Mapping):
+            raise DataError(f"{what} must be a mapping of features to prices, got {brief(given)}.")
+        known = (*self.features, *self.left_out)
+        check_known(what, given or {}, known, kind="features whose price differs from row to row")
+        said = {price.feature: price for price in sources} | dict(given or {})
+        prices = np.full((n_rows, len(self)), np.nan)
+        for j, name in enumerate(self.features):
+            if name in said:
+                price = RowPrice.from_cost(name, said[name])
+                prices[:, j] = price.of_rows(rows, n_rows, first_row, may_lack=may_lack)
+        return prices
+
+    def check_paid(self, last: IntArray, prices: FloatArray, first_row: int = 0) -> None:
+        """Refuse rows without a price of what they have bought; messages count from `first_row`.
+
+        `last` is the last stage of each row, from 0, and -1 before the first.
+        """
+        unpaid = np.isnan(prices) & self.known[last] & (last >= 0)[:, None]
+        for row, at in np.argwhere(unpaid)[:1].tolist():
+            raise DataError(
+                f"the price of {self.features[at]!r} must be known, from the table, prices or "
+                f"spent, for a row that buys it, got none in row {first_row + row}.",
+                row=first_row + row,
+            )
+
+    def after_stages(self, prices: FloatArray) -> FloatArray:
+        """Return what each row has paid after each stage, (n_rows, n_stages)."""
+        usual = self.costs.costs[self.costs.priced]
+        own = np.where(np.isnan(prices), usual, prices)[:, None]
+        return self.costs.after_stages(self.subsets, self.before, own)
