@@ -1,73 +1,78 @@
 """Constraints on designs, and the blocks of features that they form."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from emsco.costs import FeatureCosts
-from emsco.designs.constraints import Blocks, Constraints
-from emsco.errors import ParameterError
+from emsco import Constraints, FeatureCosts, ParameterError
+from emsco.designs.constraints import Blocks
 
 NAMES = ("age", "iron", "scan", "gait", "sex")
+some_names = st.lists(st.sampled_from(NAMES), max_size=3)
 
 
 def blocks_of(**rules):
     return Blocks.from_constraints(Constraints.from_rules(rules, NAMES), NAMES)
 
 
-def test_without_rules_every_feature_is_its_own_block():
-    blocks = blocks_of()
-    assert blocks.of_feature.tolist() == [0, 1, 2, 3, 4]
-    assert blocks.first is None
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(some_names, st.lists(some_names, max_size=3))
+def test_blocks_join_all_features_that_some_rule_ties(first, together):
+    blocks = blocks_of(first=first, together=together)
+    tied = {name: {name} for name in NAMES}
+    for _ in NAMES:  # as long as a chain of rules can be
+        for part in (first, *together):
+            joined = {other for name in part for other in tied[name]}
+            tied |= dict.fromkeys(joined, joined)
+    leads = [NAMES.index(min(tied[name], key=NAMES.index)) for name in NAMES]
+    assert blocks.of_feature.tolist() == [sorted({*leads}).index(lead) for lead in leads]
+    assert blocks.first == (blocks.of_feature[NAMES.index(first[0])] if first else None)
+    assert np.array_equal(blocks.members().argmax(axis=0), blocks.of_feature)
+    assert (blocks.members().sum(axis=0) == 1).all()
 
 
-def test_features_that_must_stay_together_are_one_block():
-    assert blocks_of(together=[["iron", "gait"]]).of_feature.tolist() == [0, 1, 2, 1, 3]
-
-
-def test_lists_that_share_a_feature_are_one_block():
-    blocks = blocks_of(together=[["iron", "gait"], ["gait", "sex"]], first=["sex"])
-    assert blocks.of_feature.tolist() == [0, 1, 2, 1, 1]
-    assert blocks.first == 1
-
-
-def test_features_of_the_first_stage_are_one_block():
-    blocks = blocks_of(first=("sex", "scan"))
-    assert blocks.of_feature.tolist() == [0, 1, 2, 3, 2]
-    assert blocks.first == 2
-
-
-def test_designs_over_blocks_place_all_their_features():
-    blocks = blocks_of(together=[["age", "sex"]])
-    designs = np.array([[0, 1, -1, 2]], dtype=np.int16)
-    assert blocks.designs(designs).tolist() == [[0, 1, -1, 2, 0]]
-
-
-def test_costs_of_blocks_are_exact_sums_of_decimals():
-    costs = FeatureCosts(NAMES, np.array([0.1, 0.2, 5, 0.7, 0.2]), evaluation=0.5)
+def test_costs_of_blocks_are_exact_sums_of_decimals_and_waits_for_the_slowest():
+    costs = FeatureCosts(
+        NAMES, np.array([0.1, 0.2, 5, 0.7, 0.2]), evaluation=0.5, delays=np.array([1, 4, 2, 0, 3.0])
+    )
     block_costs = blocks_of(together=[["age", "iron", "sex"]]).costs(costs)
+    assert block_costs.names == ("age", "scan", "gait")
     assert block_costs.costs.tolist() == [0.5, 5, 0.7]
+    assert block_costs.delays.tolist() == [4, 2, 0]
     assert block_costs.evaluation == 0.5
-    assert block_costs.in_units().features.tolist() == [5, 50, 7]
 
 
 def test_rules_may_be_given_as_constraints():
-    rules = Constraints(first=("age",), max_mean_cost=3)
+    rules = Constraints(first=("age",), together=(("iron", "sex"),), max_mean_cost=3, buy_all=True)
     assert Constraints.from_rules(rules, NAMES) == rules
     assert Constraints.from_rules(None, NAMES) == Constraints()
 
 
+def test_free_features_come_first_unless_they_are_tied_or_suspects():
+    costs = FeatureCosts(NAMES, np.array([0, 0, 0, 1, 0.0]))
+    rules = Constraints(first=("sex",), together=(("iron", "gait"),))
+    assert rules.with_free_first(costs, suspects=["scan"]).first == ("sex", "age")
+
+
 @pytest.mark.parametrize(
-    "rules",
+    ("rules", "got"),
     [
-        {"before": ["age"]},
-        {"first": ["x"]},
-        {"together": [["age", "x"]]},
-        {"together": ["age"]},
-        {"together": "age"},
-        {"max_mean_cost": -1},
-        {"max_worst_cost": "9"},
+        ("first", "'first'"),
+        ({"before": ["age"]}, "'before'"),
+        ({"first": 3}, "3"),
+        ({"first": ["agee"]}, "'agee'; did you mean 'age'?"),
+        ({"together": [["age", "x"]]}, "'x'"),
+        ({"together": ["age"]}, "['age']"),
+        ({"together": "age"}, "'age'"),
+        ({"buy_all": "no"}, "'no'"),
+        ({"max_mean_cost": -1}, "-1"),
+        ({"max_worst_cost": "9"}, "'9'"),
     ],
 )
-def test_invalid_rules_are_refused(rules):
-    with pytest.raises(ParameterError):
+def test_what_is_no_rule_is_refused(rules, got):
+    with pytest.raises(ParameterError, match="constraints") as refusal:
         Constraints.from_rules(rules, NAMES)
+    assert got in str(refusal.value).partition("got ")[2]

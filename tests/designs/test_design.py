@@ -1,258 +1,280 @@
-"""Designs: the value, its chromosome, and the size of the space."""
+"""Designs: trees of stages beside a twin that walks them, text and files, and what is no design."""
 
 from __future__ import annotations
 
-from itertools import product
-from math import comb
+import pickle
+import time
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.brute import every_design
+from support.documents import changed
+from support.handmade import NAMES as PROTOCOL_NAMES
+from support.handmade import PROTOCOL
 
-from emsco.designs.chromosomes import (
-    chromosome_numbers,
-    compress,
-    design_keys,
-    designs_of_keys,
-    nested_subsets,
-    stage_counts,
-    subset_words,
-    subsets_of_words,
-    totals_by_stage,
-)
-from emsco.designs.design import Design
-from emsco.designs.space import DesignSpace, default_max_stages
+from emsco import Branch, Design, FileError, ParameterError, Question
+from emsco._base.documents import Fields
+from emsco.designs.design import MOST_BRANCHES
 
-NAMES = ("age", "scan", "sex")
-
-chromosomes = st.lists(st.integers(0, 9), min_size=1, max_size=12)
-equal_lengths = st.integers(1, 5).flatmap(
-    lambda width: st.lists(
-        st.lists(st.sampled_from([0, 1, 2, 255, 256, 300]), min_size=width, max_size=width),
-        min_size=1,
-        max_size=20,
-    )
-)
+NAMES = ("a", "b", "c", "d", "e", "f")
+QUESTIONS = [Question("a", at_most=1), Question("b"), Question(None, among=("ill", 3, True))]
 
 
-# The value
+@dataclass
+class Twin:
+    """A tree as lists: panels of a chain, the questions after it, and the parts."""
+
+    panels: list[list[str]]
+    questions: list[Question]
+    parts: list[Twin]
+    usual: int = 0
+
+    def design(self) -> Design:
+        stages = np.full(len(NAMES), -1)
+        for j, panel in enumerate(self.panels):
+            stages[[NAMES.index(name) for name in panel]] = j
+        chain = Design(stages, NAMES, [0.5 + len(panel) / 20 for panel in self.panels])
+        if not self.parts:
+            return chain
+        parts = [part.design() for part in self.parts]
+        return Design.branching(chain, self.questions, parts, self.usual)
+
+    def stages(self, known=()):
+        """What is known before each stage, what it buys, and whether rows are rejected there."""
+        told = []
+        for j, panel in enumerate(self.panels):
+            is_leaf = j + 1 == len(self.panels) and not self.parts
+            told.append((known, panel, is_leaf))
+            known = (*known, *panel)
+        return told + [one for part in self.parts for one in part.stages(known)]
+
+    def arrows(self):
+        rules = [f"at {0.5 + len(panel) / 20:g}" for panel in self.panels]
+        steps = [
+            f"{', '.join(panel) or 'nothing more'} {rule}"
+            for panel, rule in zip(self.panels, rules, strict=True)
+        ]
+        if self.parts:
+            ways = Branch(tuple(self.questions), tuple(range(1, len(self.parts) + 1))).ways
+            inner = [f"{way}: {part.arrows()}" for way, part in zip(ways, self.parts, strict=True)]
+            steps.append("{" + " | ".join(inner) + "}")
+        return " → ".join(steps)
 
 
-def test_a_design_knows_its_stage_count_and_the_features_of_each_stage():
-    design = Design([1, 0, 1], NAMES)
-    assert design.n_stages == 2
-    assert [design.features(stage) for stage in range(3)] == [("scan",), ("age", "sex"), ()]
+@st.composite
+def twins(draw, left=NAMES, depth=2, is_part=False):
+    order = list(draw(st.permutations(left)))
+    panels = []
+    while order and len(panels) < 2 and (draw(st.booleans()) or not (panels or is_part)):
+        n = draw(st.integers(1, len(order)))
+        panels.append(sorted(order[:n]))
+        order = order[n:]
+    if not panels or not depth or not draw(st.booleans()):
+        return Twin(panels or [[]], [], [])
+    n = draw(st.integers(1, 3))
+    parts = [draw(twins(tuple(order), depth - 1, is_part=True)) for _ in range(n + 1)]
+    return Twin(panels, QUESTIONS[:n], parts, draw(st.integers(0, n)))
 
 
-def test_the_subsets_of_a_design_are_nested_and_end_with_every_feature():
-    subsets = Design([2, 0, 1], NAMES).subsets()
-    assert subsets.tolist() == [[False, True, False], [False, True, True], [True, True, True]]
+def read(body, names=NAMES):
+    return Design.from_dict(Fields(body, "the file"), names)
 
 
-def test_designs_with_equal_stages_and_names_are_equal_and_hash_alike():
-    one, other = Design([0, 1, 0], NAMES), Design(np.array([0, 1, 0], dtype=np.int64), NAMES)
-    assert one == other
-    assert hash(one) == hash(other)
-    assert len({one, other}) == 1
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(twins())
+def test_a_tree_is_what_its_parts_are(twin):
+    design, told = twin.design(), twin.stages()
+    assert design.buys == tuple(tuple(panel) for _, panel, _ in told)
+    assert design.n_stages == len(told)
+    assert design.leaves == tuple(j for j, (_, _, is_leaf) in enumerate(told) if is_leaf)
+    for j, (known, panel, _) in enumerate(told):
+        assert {name for name, has in zip(NAMES, design.subsets()[j], strict=True) if has} == {
+            *known,
+            *panel,
+        }
+        on_path = [name for i in design.path(j)[:-1] for name in design.features(i)]
+        assert (*on_path,) == known
+    bought = {name for _, panel, _ in told for name in panel}
+    assert {*design.left_out} == {*NAMES} - bought
+    starts = {start for branch in design.branches.values() for start in branch.starts}
+    assert {j for j, way in enumerate(design.ways) if way} == starts
+    assert [*range(design.n_stages)] == [j for chain in design.chains for j in chain]
+    assert design.is_chain == (not twin.parts) == (len(design.chains) == 1)
+    if len({*design.thresholds}) > 1:
+        assert design.arrows().partition(";")[0] == twin.arrows()
 
 
-@pytest.mark.parametrize(
-    "other",
-    [Design([1, 0, 1], NAMES), Design([0, 1, 0], ("age", "scan", "x")), [0, 1, 0], "Design", None],
-    ids=["stages", "names", "list", "text", "none"],
-)
-def test_designs_that_differ_in_anything_are_unequal(other):
-    assert Design([0, 1, 0], NAMES) != other
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(twins(), twins())
+def test_equal_designs_come_from_arrays_files_and_pickles(twin, other):
+    design = twin.design()
+    again = [
+        Design(np.asarray(design), list(NAMES), design.thresholds, design.branches.values()),
+        read(design.to_dict()).with_thresholds(design.thresholds),
+        pickle.loads(pickle.dumps(design)),
+    ]
+    assert {design, *again} == {design}
+    assert design != design.with_thresholds(None)
+    assert (design == other.design()) == (twin == other)
 
 
-def test_an_array_of_a_design_is_its_chromosome():
-    design = Design([0, 1, 0], NAMES)
+def test_a_design_is_its_chromosome_copied_and_locked():
+    given_stages = np.array([0, 1, -1], dtype=np.int64)
+    design = Design(given_stages, ["age", "scan", "sex"])
+    given_stages[:] = 0
     assert np.asarray(design).dtype == np.int16
-    assert np.asarray(design, dtype=np.float64).tolist() == [0.0, 1.0, 0.0]
+    assert np.asarray(design, dtype=float).tolist() == design.stages.tolist() == [0, 1, -1]
+    for array in (np.asarray(design), design.panels, design.subsets()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    assert PROTOCOL.stages.tolist() == [0, 1, 2, 4]  # where a tree buys each feature first
+    assert design != [0, 1, -1]
 
 
-def test_a_design_copies_the_array_it_is_given():
-    given_stages = np.array([0, 1, 0], dtype=np.int16)
-    design = Design(given_stages, NAMES)
-    given_stages[:] = 1
-    assert design.stages.tolist() == [0, 1, 0]
-
-
-def test_the_stages_of_a_design_are_locked():
-    design = Design([0, 1, 0], NAMES)
-    with pytest.raises(ValueError, match="read-only"):
-        design.stages[0] = 1
-    with pytest.raises(ValueError, match="read-only"):
-        np.asarray(design)[0] = 1
-
-
-# Chromosomes
-
-
-def test_compress_agrees_with_the_worked_example_of_the_paper():
-    assert compress([0, 0, 2, 3]).tolist() == [0, 0, 1, 2]
-
-
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(chromosomes)
-def test_compress_keeps_the_order_of_all_pairs_of_features(stages):
-    stages, packed = np.array(stages), compress(stages)
-    before = np.sign(stages[:, None] - stages)
-    assert np.array_equal(np.sign(packed[:, None] - packed), before)
-
-
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(chromosomes)
-def test_compressed_stages_have_no_break_and_stay_when_compressed_again(stages):
-    packed = compress(stages)
-    assert set(packed.tolist()) == set(range(len(set(stages))))
-    assert np.array_equal(compress(packed), packed)
-
-
-def test_nested_subsets_repeat_every_feature_after_the_last_stage():
-    designs = np.array([[0, 1], [0, 0]], dtype=np.int16)
-    known = nested_subsets(designs, 3)
-    assert known[0].tolist() == [[True, False], [True, True], [True, True]]
-    assert known[1].all()
-
-
-def test_stage_counts_are_the_highest_stages_plus_one():
-    counts = stage_counts(np.array([[0, 0], [1, 0], [0, 2]], dtype=np.int16))
-    assert counts.tolist() == [1, 2, 3]
-    assert counts.dtype == np.int64
-
-
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(equal_lengths)
-def test_chromosome_numbers_follow_the_lexicographic_order(rows):
-    in_order = sorted(set(map(tuple, rows)))
-    expected = [in_order.index(tuple(row)) for row in rows]
-    numbers = chromosome_numbers(np.array(rows, dtype=np.int16))
-    assert np.unique(numbers, return_inverse=True)[1].tolist() == expected
-
-
-@pytest.mark.parametrize("n_features", [1, 2, 31, 32, 33, 64, 65, 100])
-def test_subsets_as_words_are_the_nested_subsets(n_features):
-    rng = np.random.default_rng(n_features)
-    designs = rng.integers(0, 4, size=(20, n_features)).astype(np.int16)
-    words = subset_words(designs, 5)
-    assert words.shape == (20, 5, -(-n_features // 32))
-    subsets = subsets_of_words(words.reshape(100, -1), n_features)
-    assert np.array_equal(subsets.reshape(20, 5, n_features), nested_subsets(designs, 5))
-
-
-@pytest.mark.parametrize("n_features", [1, 3, 4, 5, 8, 9, 30])
-def test_designs_come_back_from_their_keys(n_features):
-    designs = np.random.default_rng(n_features).integers(0, 9, size=(50, n_features))
-    designs = compress(designs)
-    designs.setflags(write=False)
-    keys = design_keys(designs)
-    assert keys.shape == (50, -(-n_features // 4))
-    assert keys.dtype == np.uint64
-    assert np.array_equal(designs_of_keys(keys, n_features), designs)
-
-
-def test_designs_share_a_key_only_where_they_are_equal():
-    listed = np.array(list(product(range(3), repeat=5)), dtype=np.int16)
-    keys = design_keys(np.concatenate([listed, listed]))
-    assert len(np.unique(keys, axis=0)) == len(listed) == 3**5
-    assert np.array_equal(keys[:243], keys[243:])
-
-
-def test_the_largest_stage_fits_into_a_key():
-    designs = np.array([[32_767, 0, 0, 0, 32_767], [32_767, 0, 0, 0, 0]], dtype=np.int16)
-    assert designs_of_keys(design_keys(designs), 5).tolist() == designs.tolist()
-
-
-def test_a_feature_is_one_bit_of_one_word():
-    design = np.ones((1, 70), dtype=np.int16)
-    design[0, [0, 33, 69]] = 0
-    assert subset_words(design, 2)[0, 0].tolist() == [2**0, 2**1, 2**5]
-    assert subset_words(design, 2)[0, 1].tolist() == [2**32 - 1, 2**32 - 1, 2**6 - 1]
-
-
-# The space
-
-
-@pytest.mark.parametrize("n_features", range(1, 7))
-def test_the_size_of_the_space_agrees_with_listing_it(n_features):
-    vectors = np.array(list(product(range(n_features), repeat=n_features)))
-    listed = vectors[(compress(vectors) == vectors).all(axis=1)]
-    for max_stages in range(1, n_features + 1):
-        n_listed = (listed.max(axis=1) < max_stages).sum()
-        assert DesignSpace(n_features, max_stages).size == n_listed
-
-
-@pytest.mark.parametrize(("n_features", "size"), [(8, 46_875), (12, 15_199_275), (14, 254_152_083)])
-def test_the_size_of_the_space_agrees_with_the_printed_numbers(n_features, size):
-    assert DesignSpace(n_features, 4).size == size
+def test_thresholds_of_a_design_come_before_those_of_the_cascade():
+    design, classes = Design([0, 1], NAMES[:2]), np.array(["ill", "well"])
+    own = design.with_thresholds(np.array([0.9, 0.75]))
+    assert [type(one) for one in own.thresholds] == [float, float]
+    assert design.thresholds_of_stages({"well": 0.9, "ill": 0}, classes).tolist() == [[0, 0.9]] * 2
+    assert own.thresholds_of_stages(0.6, classes).tolist() == [[0.9, 0.9], [0.75, 0.75]]
+    by_class = [design.with_thresholds([one, 0.5]) for one in ({"ill": 0.9, "well": 0}, 0.9)]
+    assert len({*by_class}) == 2
 
 
 @pytest.mark.parametrize(
-    ("n_features", "most"),
-    [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (18, 9), (19, 10), (20, 10), (21, 10), (500, 10)],
+    ("questions", "usual"),
+    [
+        ([Question("a", at_most=1)], (2,)),
+        ([Question("a")], ()),
+        ([Question(None, at_most=0.8), Question(None, among=(1,))], ()),
+        ([Question("a"), Question("a", at_most=1)], ()),
+        ([Question("a", at_most=1), Question("a")], (2,)),
+        ([Question("a"), Question("b", at_most=1)], (2,)),
+    ],
 )
-def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10(n_features, most):
-    assert default_max_stages(n_features) == most
+def test_rows_go_the_usual_way_where_a_value_may_be_missing(questions, usual):
+    nothing = Design([-1] * 6, NAMES)
+    parts = [nothing] * (len(questions) + 1)
+    design = Design.branching(Design([0, 0, -1, -1, -1, -1], NAMES), questions, parts, usual=1)
+    assert design.usual_stages == usual
 
 
-# Features that are left out, and a feature that comes first
+A_OR_B, NOTHING = Design([0, -1], "ab"), Design([-1, -1], "ab")
+ASKED = (Question("a", at_most=1),)
 
 
-@pytest.mark.parametrize("allow_exclusion", [False, True])
-@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
-def test_a_space_is_as_large_as_the_list_of_its_designs(n_features, allow_exclusion):
-    for max_stages in range(1, n_features + 2):
-        for first in (None, 0, n_features - 1):
-            space = DesignSpace(n_features, max_stages, allow_exclusion, first)
-            every = every_design(n_features, max_stages, allow_exclusion, first)
-            assert space.size == len(every)
-            assert space.holds(np.array(every, dtype=np.int16)).all()
+@pytest.mark.parametrize(
+    ("make", "got"),
+    [
+        (lambda: Design([[0, 1]], "ab"), "int64"),
+        (lambda: Design(np.ones((2, 2, 2), dtype=bool), "ab"), "(2, 2, 2)"),
+        (lambda: Design([], ""), "(0,)"),
+        (lambda: Design(["x", "y"], "ab"), "'x'"),
+        (lambda: Design([[True, False], [False, False]], "ab"), "stage 1"),
+        (lambda: Design([[True, False], [True, True]], "ab"), "'a' again"),
+        (lambda: Design(np.arange(1024), [f"{i}" for i in range(1024)]), "1,024"),
+        (lambda: A_OR_B.with_thresholds((0.5, 0.6)), "2"),
+        (lambda: A_OR_B.with_thresholds(({},)), "'a label'"),
+        (lambda: Design.branching(NOTHING, ASKED, [A_OR_B] * 2), "stage 0"),
+        (lambda: Design.branching(A_OR_B, ASKED, [A_OR_B, NOTHING]), "'a' again"),
+        (lambda: Design.branching(A_OR_B, ASKED, [Design([-1, 0], "ac"), NOTHING]), "Design(a;"),
+        (lambda: Design.branching(A_OR_B, ASKED, [NOTHING]), "1."),
+        (lambda: Design.branching(A_OR_B, [], [NOTHING]), "0."),
+        (lambda: Design.branching(A_OR_B, ASKED, [NOTHING] * 2, 2), "2"),
+        (lambda: Design(PROTOCOL.panels, PROTOCOL_NAMES), "stage 3"),
+        (lambda: Design(A_OR_B.panels, "ab", branches=[Branch(ASKED, (0, 1))]), "[0, 1]"),
+        (lambda: Question(3), "3"),
+        (lambda: Question(None), "Question("),
+        (lambda: Question("a", at_most=np.inf), "inf"),
+        (lambda: Question("a", at_most=1, among=(1,)), "both"),
+        (lambda: Question("a", among=(1, np.int8(1))), "(1, 1)"),
+    ],
+)
+def test_what_is_no_design_is_refused_in_a_sentence(make, got):
+    with pytest.raises(ParameterError) as refusal:
+        make()
+    assert got in str(refusal.value).partition("got ")[2]
 
 
-@pytest.mark.parametrize("first", [None, 1])
-@pytest.mark.parametrize("allow_exclusion", [False, True])
-def test_a_space_holds_its_designs_and_no_others(allow_exclusion, first):
-    space = DesignSpace(4, 2, allow_exclusion, first)
-    every = np.array(every_design(4, 3, allow_exclusion=True), dtype=np.int16)
-    held = every_design(4, 2, allow_exclusion, first)
-    assert sorted(map(tuple, every[space.holds(every)].tolist())) == sorted(held)
+BODY = PROTOCOL.to_dict()
+FIRST, SECOND = ("branches", 0), ("branches", 1)
+QUESTION = (*FIRST, "questions", 0)
+ONE_QUESTION = {"column": "age", "at_most": 1}
 
 
-def test_the_formula_for_spaces_with_exclusion_sums_over_subsets_bought():
-    for n_features, max_stages in ((6, 3), (14, 4), (9, 9)):
-        parts = (comb(n_features, m) * DesignSpace(m, max_stages).size for m in range(1, 15))
-        assert DesignSpace(n_features, max_stages, allow_exclusion=True).size == sum(parts)
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        # Where parts begin: a loop, a stage that two ways lead to, a part without a stage.
+        ((*FIRST, "parts"), [0, 6]),
+        ((*SECOND, "parts"), [2, 3, 0]),
+        ((*SECOND, "parts"), [2, 3, 3]),
+        ((*SECOND, "parts"), [2, 3, 6]),
+        ((*SECOND, "parts"), [3, 4, 5]),
+        ((*FIRST, "parts"), [1, 1]),
+        ((*FIRST, "parts"), [1, 8]),
+        ((*FIRST, "parts"), [1]),
+        ((*FIRST, "parts"), [1, 4, 6]),
+        ((*FIRST, "parts"), [1, True]),
+        ((*SECOND, "after"), 0),
+        ((*SECOND, "after"), 7),
+        ((*SECOND, "after"), -1),
+        ((*FIRST, "usual"), 2),
+        (("branches",), [BODY["branches"][0]] * 2),
+        # What is bought on a path.
+        (("stages", 2, "buys"), ["age"]),
+        (("stages", 5, "buys"), ["biopsy"]),
+        (("stages", 2, "buys"), ["x"]),
+        (("stages", 2, "buys"), ["scan", "scan"]),
+        (("stages", 0, "buys"), []),
+        (("stages", 1, "buys"), []),
+        (("stages", 4, "buys"), []),
+        (("stages", 3), {}),
+        # Questions.
+        ((*FIRST, "questions"), []),
+        ((*FIRST, "questions"), [ONE_QUESTION] * 4),
+        (QUESTION, {}),
+        (QUESTION, {"column": 3}),
+        (QUESTION, {"column": None}),
+        (QUESTION, {**ONE_QUESTION, "among": [1]}),
+        (QUESTION, {"column": "age", "atmost": 3}),
+        (QUESTION, {"column": "age", "at_most": None}),
+        (QUESTION, {"column": "age", "among": []}),
+        (QUESTION, {"column": "age", "among": "x"}),
+        (QUESTION, {"column": "age", "among": [[1]]}),
+        (QUESTION, {"column": "age", "among": [1, 1]}),
+        (QUESTION, {"column": None, "among": [None]}),
+        ((*FIRST, "then"), 1),
+        (("branches",), []),
+        (("branches",), {}),
+    ],
+)
+def test_what_is_no_tree_in_a_file_is_refused_by_name(path, value):
+    with pytest.raises(FileError, match=r"^the file.* must .*, got "):
+        read(changed(BODY, path, value), PROTOCOL_NAMES)
 
 
-def test_a_design_that_buys_nothing_is_one_stage_without_features():
-    nothing = Design.nothing(("a", "b"), 0)
-    assert nothing.buys_nothing
-    assert not Design.everything(("a", "b")).buys_nothing
-    assert (nothing.n_stages, nothing.buys, nothing.left_out) == (1, ((),), ("a", "b"))
-    assert nothing.subsets().tolist() == [[False, False]]
-    assert np.asarray(nothing).tolist() == [-1, -1]
-    assert nothing == Design([-1, -1], ("a", "b"), (0,)) != Design.nothing(("a", "b"), 1)
+def nested(depth):
+    """A design with as many branches, each in a part of the one before, as plain values."""
+    names = tuple(f"x{i}" for i in range(depth + 1))
+    branches = [
+        Branch((Question(names[k], at_most=0.5),), (k + 1, 2 * depth - k)).to_dict()
+        for k in range(depth)
+    ]
+    stages = [{"buys": [name]} for name in names] + [{"buys": []}] * depth
+    return {"stages": stages, "branches": branches}, names
 
 
-def test_compressing_leaves_features_out_that_were():
-    assert compress([[-1, 3, 1], [-1, -1, 5]]).tolist() == [[-1, 1, 0], [-1, -1, 0]]
-
-
-@pytest.mark.parametrize("n_features", [3, 40])
-def test_chromosomes_with_features_left_out_sort_before_others(n_features):
-    designs = np.random.default_rng(0).integers(-1, 3, size=(50, n_features)).astype(np.int16)
-    numbers = chromosome_numbers(designs)
-    assert np.lexsort(designs.T[::-1]).tolist() == np.argsort(numbers, kind="stable").tolist()
-
-
-@pytest.mark.parametrize("n_features", [5, 40, 70])
-def test_words_of_subsets_know_no_feature_that_is_left_out(n_features):
-    designs = compress(np.random.default_rng(1).integers(-1, 4, size=(20, n_features)))
-    words = subset_words(designs, 4)
-    subsets = subsets_of_words(words.reshape(80, -1), n_features).reshape(20, 4, n_features)
-    assert np.array_equal(subsets, nested_subsets(designs, 4))
-    assert not (subsets & (designs < 0)[:, None, :]).any()
-    assert (totals_by_stage(designs, 4, np.ones(n_features)) == subsets.sum(axis=2)).all()
+def test_many_branches_and_stages_are_refused_at_once():
+    assert len(read(*nested(MOST_BRANCHES)).leaves) == MOST_BRANCHES + 1
+    with pytest.raises(FileError, match="'branches'"):
+        read(*nested(MOST_BRANCHES + 1))
+    started = time.perf_counter()
+    million = {"stages": BODY["stages"] * 125_000, "branches": BODY["branches"] * 500_000}
+    with pytest.raises(FileError, match="'stages'"):
+        read(million, PROTOCOL_NAMES)
+    with pytest.raises(FileError, match="'branches'"):
+        read({**million, "stages": BODY["stages"]}, PROTOCOL_NAMES)
+    assert time.perf_counter() - started < 1

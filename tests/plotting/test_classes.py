@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emsco.plotting.classes import class_html, class_notes, class_tables, class_text
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 LONG = ("adenocarcinoma", "squamous cell", "large cell", "mesothelioma", "sarcoidosis", "asthma")
 

@@ -20,7 +20,7 @@ from emsco.plotting import (
     draw_front,
 )
 from emsco.plotting.trade_offs import ReferenceMark
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 
 def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):

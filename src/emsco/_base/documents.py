@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike
 from emsco._base.arrays import locked_copy
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.errors import FileError
+from emsco.errors import FileError, ParameterError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
@@ -205,9 +205,11 @@ class Fields:
         """Return the fields of an inner object."""
         return Fields(self._typed(name, dict), f"{self.where}, {name!r}")
 
-    def many_fields(self, name: str) -> list[Fields]:
+    def many_fields(self, name: str, most: float = math.inf) -> list[Fields]:
         """Return the fields of each object in a list of at least one."""
         items = self._typed(name, list)
+        if len(items) > most:
+            self.refuse(name, f"at most {most:,} {name}", len(items))
         if not items or not all(isinstance(item, dict) for item in items):
             self.refuse(name, "a list of objects", items)
         return [Fields(item, f"{self.where}, {name!r} {i}") for i, item in enumerate(items)]
@@ -275,6 +277,19 @@ class Fields:
         if name not in self.values:
             raise FileError(f"{self.where} must have {name!r}, got {brief(sorted(self.values))}.")
         return self.values[name]
+
+    def only(self, *names: str) -> None:
+        """Refuse fields other than these."""
+        if others := sorted({*self.values} - {*names}):
+            self.refuse(others[0], "left out", self.values[others[0]])
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn the error of a value that is made from these fields into that of a file."""
+        try:
+            yield
+        except ParameterError as error:
+            raise FileError(f"{self.where}: {error}") from None
 
     def refuse(self, name: str, rule: str, got: Any) -> NoReturn:
         """Raise the error for a field that breaks its rule."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import pairwise
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.checks import check_number
-from emsco._base.text import what_was_meant
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco._base.text import some, what_was_meant
+from emsco._base.typing import BoolArray, IntArray
 from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.errors import ParameterError
 
@@ -36,6 +35,8 @@ class Constraints:
         Longest mean time that the scored rows wait.
     max_worst_delay : float or None
         Longest time that any row waits. A rejected row waits longest: for all stages of its path.
+    buy_all : bool
+        Whether a row that no stage labels has everything bought in the end.
 
     Examples
     --------
@@ -49,20 +50,21 @@ class Constraints:
     max_worst_cost: float | None = None
     max_mean_delay: float | None = None
     max_worst_delay: float | None = None
+    buy_all: bool = False
 
     @classmethod
     def from_rules(
         cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]
     ) -> Self:
         """Create constraints from any accepted form, and check them against the features."""
-        if isinstance(given, Constraints):
-            given = {field.name: getattr(given, field.name) for field in fields(given)}
+        rules = {} if given is None else given
+        if isinstance(rules, Constraints):
+            rules = asdict(rules)
         known = [field.name for field in fields(cls)]
-        if given is not None and not isinstance(given, Mapping):
+        if not isinstance(rules, Mapping):
             raise ParameterError(
                 f"constraints must be a dict with {', '.join(known)}, got {given!r}."
             )
-        rules = dict(given or {})
         if unknown := [name for name in rules if name not in known]:
             raise ParameterError(
                 f"constraints must be among {', '.join(known)}, got {unknown[0]!r}."
@@ -74,7 +76,10 @@ class Constraints:
             raise ParameterError(
                 f"constraints['together'] must be a list of lists of features, got {together!r}."
             )
+        if not isinstance(buy_all := rules.get("buy_all", False), (bool, np.bool_)):
+            raise ParameterError(f"constraints['buy_all'] must be True or False, got {buy_all!r}.")
         return cls(
+            buy_all=bool(buy_all),
             first=_features("first", rules.get("first") or (), names),
             together=tuple(_features("together", part, names) for part in together),
             **{
@@ -106,9 +111,8 @@ def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
         raise ParameterError(f"constraints[{name!r}] must be a list of features, got {given!r}.")
     wanted = (given,) if isinstance(given, str) else tuple(given)
     if unknown := [one for one in wanted if one not in names]:
-        listed = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
         raise ParameterError(
-            f"constraints[{name!r}] must name features ({listed}), got {unknown[0]!r}"
+            f"constraints[{name!r}] must name features ({some(names)}), got {unknown[0]!r}"
             f"{what_was_meant(unknown[0], names)}"
         )
     return wanted
@@ -132,23 +136,13 @@ class Blocks:
     @classmethod
     def from_constraints(cls, constraints: Constraints, names: Sequence[str]) -> Self:
         """Create blocks by merging constraints that share a feature."""
-        # Each feature points towards the first feature of its block.
-        lead = list(range(len(names)))
-
-        def root(i: int) -> int:
-            while lead[i] != i:
-                i = lead[i]
-            return i
-
         position = {name: i for i, name in enumerate(names)}
+        lead = np.arange(len(names))  # the first feature of the block of each
         for part in (constraints.first, *constraints.together):
-            for one, other in pairwise(part):
-                low, high = sorted((root(position[one]), root(position[other])))
-                # The smaller number leads, so that blocks are numbered by their first feature.
-                lead[high] = low
-        numbers: dict[int, int] = {}
-        # Numbered in the order of features, without gaps.
-        block = np.array([numbers.setdefault(root(i), len(numbers)) for i in range(len(names))])
+            if part:
+                tied = np.isin(lead, lead[[position[name] for name in part]])
+                lead[tied] = lead[tied].min()
+        block = np.unique(lead, return_inverse=True)[1]
         first = int(block[position[constraints.first[0]]]) if constraints.first else None
         return cls(block, first)
 
@@ -164,22 +158,20 @@ class Blocks:
 
     def costs(self, costs: FeatureCosts) -> FeatureCosts:
         """Return the cost of each block, added up in whole units so that sums are exact."""
-        units = costs.in_units()
-        sums: FloatArray = (self.members() @ units.features) / units.per_one
-        names = [costs.names[int(np.argmax(row))] for row in self.members()]
+        units, members = costs.units, self.members()
+        names = [costs.names[i] for i in members.argmax(axis=1)]
         block = {name: names[i] for name, i in zip(costs.names, self.of_feature, strict=True)}
         fees = tuple(
             # A fee is shared by blocks now, and counts once for each.
             Fee(fee.name, fee.cost, tuple(dict.fromkeys(block[name] for name in fee.features)))
             for fee in costs.fees
         )
-        # A block waits for the slowest of its features.
-        delays = np.array([costs.delays[row].max() for row in self.members()])
-        prices = tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices)))
         return FeatureCosts(
-            tuple(names), sums, costs.evaluation, fees=fees, delays=delays, prices=prices
+            tuple(names),
+            (members @ units.average) / units.per_one,
+            costs.evaluation,
+            fees=fees,
+            # A block waits for the slowest of its features.
+            delays=np.where(members, costs.delays, 0.0).max(axis=1),
+            prices=tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices))),
         )
-
-    def designs(self, stages: StageArray) -> StageArray:
-        """Turn designs over blocks, shape (…, n_blocks), into designs over features."""
-        return stages[..., self.of_feature]

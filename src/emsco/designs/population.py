@@ -9,15 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
-from emsco.designs.chromosomes import (
-    design_keys,
-    levels_of,
-    stage_counts,
-    stages_of,
-    subset_words,
-    with_levels,
-)
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
+from emsco.designs.chromosomes import NEVER, keys_of, stage_counts, subset_words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,10 +20,14 @@ class Designs:
     Attributes
     ----------
     stages : ndarray of shape (n_designs, n_features)
-        Stage that buys each feature, from 0; -1 is never.
+        Stage that buys each feature, from 0; -1 is never. Of a design that branches, these are the
+        stages before its branch.
     levels : ndarray of shape (n_designs, n_features)
         Threshold of each stage, by its position in a grid; 0 after the last stage. No design has
         more stages than features.
+    forks : tuple or None
+        What comes after the last of these stages, None for a chain; None if all are chains. Those
+        who score designs say what it is.
 
     Examples
     --------
@@ -41,48 +38,69 @@ class Designs:
 
     stages: StageArray
     levels: StageArray
+    forks: tuple[Any, ...] | None = None
 
     @classmethod
     def of(cls, stages: StageArray, levels: ArrayLike = ((0,),)) -> Self:
-        """Make designs of stages and levels; those after the last stage do not count."""
+        """Make chains of stages and levels; those after the last stage do not count."""
         given = np.zeros_like(stages)
         given[:, : np.shape(levels)[1]] = levels
         given[np.arange(stages.shape[1]) >= stage_counts(stages)[:, None]] = 0
         return cls(stages, given)
 
     @classmethod
-    def from_packed(cls, genes: StageArray) -> Self:
-        """Take genes apart into stages and levels."""
-        return cls(stages_of(genes), levels_of(genes, genes.shape[1]).astype(np.int16))
-
-    def packed(self) -> StageArray:
-        """Return genes: the stage in their low bits, its level in the high ones."""
-        return with_levels(self.stages, self.levels.astype(np.int64))
-
-    @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Join designs, in order."""
+        forks = None
+        if any(part.forks is not None for part in parts):
+            forks = tuple(fork for part in parts for fork in part.forks or (None,) * len(part))
         return cls(
             np.concatenate([part.stages for part in parts]),
             np.concatenate([part.levels for part in parts]),
+            forks,
         )
 
     def __len__(self) -> int:
         """Number of designs."""
         return len(self.stages)
 
-    def __getitem__(self, which: IntArray | BoolArray | slice) -> Self:
+    def __getitem__(self, which: IntArray | BoolArray | list[int] | slice) -> Self:
         """Some of the designs."""
-        return type(self)(self.stages[which], self.levels[which])
+        forks = self.forks
+        if forks is not None:
+            forks = tuple(forks[i] for i in np.arange(len(self))[which])
+        return type(self)(self.stages[which], self.levels[which], forks)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> StageArray:
         """The stages, for those who know one threshold alone."""
         return np.array(self.stages, dtype=dtype, copy=copy)
 
     @property
+    def are_chains(self) -> BoolArray:
+        """Whether each design is a chain, without branches."""
+        forks = (None,) * len(self) if self.forks is None else self.forks
+        return np.array([fork is None for fork in forks], dtype=np.bool_)
+
+    @property
     def n_stages(self) -> IntArray:
-        """Number of stages of each design."""
+        """Number of stages of each design, before its branch if it has one."""
         return stage_counts(self.stages)
+
+    @property
+    def last_levels(self) -> IntArray:
+        """Level of the last of these stages."""
+        last = np.take_along_axis(self.levels, self.n_stages[:, None] - 1, axis=1)
+        return last[:, 0].astype(np.int64)
+
+    def with_last_level(self, level: int) -> Self:
+        """Return the same stages with this level at the last one."""
+        levels = self.levels.copy()
+        np.put_along_axis(levels, self.n_stages[:, None] - 1, level, axis=1)
+        return type(self)(self.stages, levels, self.forks)
+
+    def over(self, block_of_feature: IntArray) -> Self:
+        """Turn chains over blocks of features into chains over the features."""
+        return self.of(self.stages[:, block_of_feature], self.levels)
 
     def subsets(self) -> WordArray:
         """Features known after each stage as bits, shape (n_designs, n_stages, n_words)."""
@@ -90,12 +108,53 @@ class Designs:
 
     @property
     def keys(self) -> WordArray:
-        """Rows of words, for `Slots`; equal designs have equal ones."""
-        return design_keys(np.concatenate([self.stages, self.levels], axis=1))
+        """Rows of words, for `Slots`; equal chains have equal ones."""
+        return keys_of(np.concatenate([self.stages, self.levels], axis=1))
 
     def distinct(self) -> IntArray:
-        """Positions of the distinct designs, where each of them first comes."""
+        """Positions of the distinct chains, where each of them first comes."""
         return np.sort(np.unique(self.keys, axis=0, return_index=True)[1])
+
+    @property
+    def level_of_feature(self) -> StageArray:
+        """Level of the stage that buys each feature; -1 if it is never bought."""
+        stages = np.maximum(self.stages, 0).astype(np.int64)
+        levels = np.take_along_axis(self.levels, stages, axis=1)
+        of_feature: StageArray = np.where(self.stages == NEVER, NEVER, levels).astype(np.int16)
+        return of_feature
+
+    def order(self) -> IntArray:
+        """Positions of the chains, by the level and the stage of the last feature, and so on."""
+        genes = np.stack([self.stages, self.level_of_feature], axis=2).reshape(
+            len(self), 2 * self.stages.shape[1]
+        )
+        # A feature that is never bought comes last.
+        return np.lexsort(np.where(genes == NEVER, np.int16(2**15 - 1), genes).T)
+
+    def sorted(self) -> Self:
+        """The distinct chains, by the level and the stage of one feature after the other."""
+        genes = np.stack([self.level_of_feature, self.stages], axis=2).reshape(
+            len(self), 2 * self.stages.shape[1]
+        )
+        return self[np.unique(genes, axis=0, return_index=True)[1]]
+
+    def chromosomes(self) -> FloatArray:
+        """Numbers in the order of the genes; equal designs have the same one.
+
+        Genes are compared from the first feature to the last: all stages, then all levels.
+        """
+        genes = self.stages
+        if self.levels.any():
+            genes = np.concatenate([genes, self.level_of_feature], axis=1)
+        if genes.min(initial=0) == NEVER:
+            genes = genes + np.int16(1)
+        base, n_genes = int(genes.max(initial=0)) + 1, genes.shape[1]
+        if base**n_genes < 2**53:  # read as digits, genes are an exact float64
+            digits: FloatArray = np.power(float(base), np.arange(n_genes)[::-1])
+            return genes.astype(np.float64) @ digits
+        wide = np.ascontiguousarray(genes).astype(">u2")  # big-endian bytes sort as numbers do
+        keys = wide.view(np.dtype((np.void, 2 * n_genes))).reshape(-1)
+        return np.unique(keys, return_inverse=True)[1].astype(np.float64)
 
     def pass_on(self, stages: StageArray, early: int) -> Self:
         """Return children with these stages and the levels of these parents; one may serve all.

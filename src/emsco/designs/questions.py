@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.checks import check_number
+from emsco._base.documents import Fields
 from emsco.errors import ParameterError
 
 MOST_QUESTIONS = 3  # at one branch
@@ -47,19 +49,23 @@ class Question:
 
     def __post_init__(self) -> None:
         """Check that one thing is asked."""
-        if self.at_most is not None:
-            object.__setattr__(
-                self, "at_most", check_number("at_most", self.at_most, -np.inf, np.inf, "()")
-            )
-        if self.among is not None:
-            # Plain values, so that a question is the same before and after it was saved.
-            among = (one.item() if isinstance(one, np.generic) else one for one in self.among)
-            object.__setattr__(self, "among", tuple(among))
-            if not self.among:
-                raise ParameterError(f"among must have a value, got {self.among!r}.")
+        if not isinstance(self.column, (str, type(None))):
+            raise ParameterError(f"column must be a name or None, got {self.column!r}.")
         if self.at_most is not None and self.among is not None:
             raise ParameterError("question must have at_most or among, got both.")
-        if self.column is None and self.at_most is None and self.among is None:
+        if self.at_most is not None:
+            at_most = check_number("at_most", self.at_most, -np.inf, np.inf, "()")
+            object.__setattr__(self, "at_most", at_most)
+        elif self.among is not None:
+            # Plain values, so that a question is the same before and after it was saved.
+            among = tuple(one.item() if isinstance(one, np.generic) else one for one in self.among)
+            are_plain = all(isinstance(one, (str, Real)) for one in among)
+            if not among or not are_plain or len({*among}) < len(among):
+                raise ParameterError(
+                    f"among must have different texts, numbers or truth values, got {among!r}."
+                )
+            object.__setattr__(self, "among", among)
+        elif self.column is None:
             raise ParameterError(
                 f"question must name a column, or ask about the stage's answer, got {self!r}."
             )
@@ -83,6 +89,16 @@ class Question:
         if self.among is not None:
             asked["among"] = list(self.among)
         return asked
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Self:
+        """Read what `to_dict` gave from a file and check it."""
+        among = tuple(fields.items("among")) if "among" in fields.values else None
+        with fields.refusing():
+            question = cls(fields.get("column"), fields.values.get("at_most"), among)
+        # A name misspelt would make it another question.
+        fields.only(*question.to_dict())
+        return question
 
     def __str__(self) -> str:
         """Return the question as words that hold for rows with the answer yes."""

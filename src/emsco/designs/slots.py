@@ -71,6 +71,16 @@ class Slots:
         """The keys that have a slot, in the order of their slots."""
         return self._keys[np.flatnonzero(self._kept)]
 
+    @property
+    def room(self) -> int:
+        """Slots to reserve beside these keys, so that growing arrays are copied only a few times.
+
+        Above a third of the capacity, all of it is reserved: otherwise the old and the new array
+        together could exceed the memory limit. Pages that are never touched take no memory.
+        """
+        room = 1 << max(6, (self.n_used - 1).bit_length())
+        return self.capacity if 3 * room > self.capacity else room
+
     @contextmanager
     def claim(self, keys: WordArray) -> Iterator[Claim]:
         """Find or make a slot for each row of `keys`, which may repeat.

@@ -8,7 +8,6 @@ from math import comb
 
 from emsco._base.checks import check_whole
 from emsco._base.typing import BoolArray, StageArray
-from emsco.designs.chromosomes import stages_of
 from emsco.errors import ParameterError
 
 
@@ -76,7 +75,6 @@ class DesignSpace:
 
     def holds(self, designs: StageArray) -> BoolArray:
         """Tell for each compressed design whether it belongs to the space."""
-        designs = stages_of(designs)
         inside: BoolArray = (designs.max(axis=1) >= 0) & (designs.max(axis=1) < self.max_stages)
         if not self.allow_exclusion:
             inside &= (designs >= 0).all(axis=1)

@@ -9,7 +9,7 @@ from typing import Protocol
 from emsco._base.objectives import Estimate, Interval
 from emsco._base.text import add_up, percent_with, shorten, whole
 from emsco.plotting.notebook import note, table
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 MOST_LABELS = 6  # with more, the counts by label would fill a page
 MOST_LINES = 20

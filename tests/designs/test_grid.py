@@ -1,0 +1,156 @@
+"""The grid of thresholds: which there are, which designs hold them, and how they are inherited."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from emsco.designs.grid import ThresholdGrid, auto_min_confidence
+from emsco.designs.population import Designs
+
+CLASSES = np.array(["ill", "well", "worn"])
+TWO = CLASSES[:2]
+FOUR_LEVELS = ThresholdGrid(np.linspace(0.6, 0.9, 4)[:, None] * np.ones(2), (0, 1, 2), (1, 3))
+
+
+def stages(*designs):
+    return np.array(designs, dtype=np.int16)
+
+
+def test_auto_is_halfway_from_the_share_of_each_class_to_certainty_and_never_there():
+    thresholds = auto_min_confidence(np.array([10.0, 30.0, 60.0]), CLASSES)
+    assert thresholds == {"ill": 0.55, "well": 0.65, "worn": 0.8}
+    assert auto_min_confidence(np.array([1.0, 10**9]), TWO) == {"ill": 0.5, "well": 0.999}
+
+
+# Kinds of grids
+
+
+@pytest.mark.parametrize(
+    ("last", "below", "always"),
+    [
+        (None, None, False),
+        ([0.7, 0.8], None, False),
+        ([0.0, 0.0], None, True),
+        ([0, 0.5], 0, False),
+    ],
+)
+def test_the_last_stage_has_a_level_of_its_own_where_its_threshold_differs(last, below, always):
+    early = np.array([0.7, 0.8])
+    grid = ThresholdGrid.single(early, None if last is None else np.array(last, dtype=float))
+    early[:] = 0.1
+    is_single = last in (None, [0.7, 0.8])
+    levels = [[0.7, 0.8]] if is_single else [[0.7, 0.8], last]
+    assert grid.thresholds.tolist() == levels
+    assert (grid.is_single, grid.answers_all) == (is_single, always)
+    below = {"'ill'": 0.0, "'well'": 0.5} if below == 0 else None
+    assert grid.to_dict(TWO) == {
+        "min_confidence": {"'ill'": 0.7, "'well'": 0.8},
+        "reject_below": below,
+        "always_answer": always,
+        "thresholds": [levels, [0], [len(levels) - 1]],
+    }
+    with pytest.raises(ValueError, match="read-only"):
+        grid.thresholds[0, 0] = 0.5
+
+
+# Searched grids
+
+
+def searched(*shares, n_rows=100, **settings):
+    """The grid, and the thresholds of its early levels."""
+    grid = ThresholdGrid.searched(np.array(shares, dtype=float), n_rows, **settings)
+    return grid, grid.thresholds[list(grid.early)]
+
+
+@pytest.mark.parametrize("shares", [[1, 1], [1, 30], [1, 10**6], [2, 3, 5], [1] * 40])
+@pytest.mark.parametrize("n_rows", [50, 5000])
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+@pytest.mark.parametrize("last", [None, 0.0, 0.6])
+def test_searched_thresholds_are_distinct_confidences(shares, n_rows, metric, last):
+    own = None if last is None else np.full(len(shares), last)
+    grid, early = searched(*shares, n_rows=n_rows, last=own, metric=metric)
+    assert grid.n_levels <= 32
+    assert len(np.unique(early, axis=0)) == len(early) > 1
+    assert ((early > 0) & (early < 1)).all()
+    # The first level of the last stage is that of buying everything at once.
+    assert (grid.thresholds[grid.last[0]] == (last or 0.0)).all()
+    assert sorted(grid.last) == ([*range(grid.n_levels)] if last is None else [len(early)])
+    assert grid.to_dict(np.arange(len(shares)))["min_confidence"] == "auto"
+
+
+def test_thresholds_of_equal_classes_halve_the_doubt_and_the_last_may_ask_for_little():
+    grid, _ = searched(50, 50)
+    halvings = [1, 0.125, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6]
+    early = [round(1 - 0.5 * 0.5**often, 3) for often in halvings]
+    slight = [round(1 - 0.5 * 0.5 ** (0.02 * 50 ** (i / 12)), 3) for i in range(12)]
+    assert grid.thresholds.tolist() == [[least] * 2 for least in [*early, 0.0, *slight]]
+    assert [len(searched(50, 50, n_rows=n)[0].early) for n in (1999, 2000)] == [10, 14]
+
+
+def test_slight_thresholds_reach_up_to_the_share_of_the_commonest_class():
+    for share in (0.6, 0.9, 0.99, 1 - 1e-9):
+        grid, _ = searched(1 - share, share)
+        slight = grid.thresholds[[level for level in grid.last if level not in grid.early], 0]
+        assert slight[1] < 0.51
+        assert np.all(np.diff(slight) > 0)
+        assert 0.7 * min(share, 0.984) < slight[-1] < max(share, 0.75)
+
+
+def test_unequal_classes_have_thresholds_by_share_unless_everyone_is_labelled():
+    _, early = searched(10, 90)
+    assert early[0].tolist() == [0.55, 0.95]  # a half of the doubt that the share leaves
+    assert [0.938, 0.938] in early.tolist()
+    assert len(early) == 5 + 10 + 5
+    _, alike = searched(10, 90, last=np.zeros(2))
+    assert np.array_equal(alike[:, 0], alike[:, 1])
+    _, balanced = searched(1, 4, 5, metric="balanced_accuracy")
+    assert balanced[0].tolist() == [0.55, 0.7, 0.75]
+
+
+def test_where_most_rows_are_of_one_class_early_thresholds_lie_just_above_its_share():
+    _, even = searched(0.5, 0.5, last=np.zeros(2))
+    _, mild = searched(0.26, 0.74, last=np.zeros(2))
+    _, common = searched(0.1, 0.9, last=np.zeros(2))
+    assert mild.tolist() == even.tolist()
+    steps = np.array([0.0625, 0.125, 0.25, 0.5, 1])
+    assert common[len(even) :, 0].tolist() == (1 - 0.1 * 0.5**steps).round(3).tolist()
+
+
+# Levels of designs
+
+
+def test_a_design_has_the_first_level_of_each_kind_until_it_has_others():
+    given = stages([0, 1, 2], [0, 0, -1], [1, 0, 0])
+    designs = FOUR_LEVELS.complete(given)
+    assert designs.levels.tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    assert designs.stages.tolist() == given.tolist()
+    assert FOUR_LEVELS.holds(designs)
+    assert FOUR_LEVELS.complete(given, 2).levels.tolist() == [[2, 2, 1], [1, 0, 0], [2, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("levels", "held"),
+    [([0, 1], True), ([2, 3], True), ([3, 1], False), ([1, 0], False), ([1, 4], False)],
+)
+def test_a_grid_holds_designs_whose_stages_have_levels_they_may_have(levels, held):
+    assert FOUR_LEVELS.holds(Designs.of(stages([0, 1, -1]), [levels])) is held
+
+
+def test_levels_past_the_last_stage_of_a_design_do_not_count():
+    both = Designs.of(stages([0, 0], [0, 1]), [[3, 0], [2, 3]])
+    assert FOUR_LEVELS.holds(both)
+    assert FOUR_LEVELS.holds(both[:0])
+
+
+def test_designs_that_answer_everyone_have_the_level_that_says_so():
+    grid = ThresholdGrid(np.array([[0.7, 0.7], [0.6, 0.9], [0.0, 0.0]]), (0, 1), (2, 0, 1))
+    designs = Designs.of(stages([0, 1], [0, 0], [0, 1]), [[1, 0], [1, 0], [0, 1]])
+    answering = grid.answering(designs, np.array([True, True, False]))
+    assert answering.levels.tolist() == [[1, 2], [2, 0], [0, 1]]
+    assert FOUR_LEVELS.answering(designs, np.ones(3, dtype=bool)) is designs
+
+
+def test_the_thresholds_of_levels_are_numbers_or_one_for_each_label():
+    grid = ThresholdGrid(np.array([[0.7, 0.7], [0.6, 0.9], [0.0, 0.0]]), (0, 1), (2,))
+    assert grid.of_levels(np.array([1, 0, 2]), TWO) == ({"ill": 0.6, "well": 0.9}, 0.7, 0.0)

@@ -1,0 +1,48 @@
+"""The space of designs: its size beside a list of all designs, and numbers that were printed."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from support.brute import every_design
+
+from emsco.designs.space import DesignSpace, default_max_stages
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
+def test_a_space_is_as_large_as_the_list_of_its_designs_and_holds_no_others(
+    n_features, allow_exclusion
+):
+    wider = np.array(every_design(n_features, n_features, allow_exclusion=True), dtype=np.int16)
+    for max_stages, first in product(range(1, n_features + 2), (None, 0, n_features - 1)):
+        space = DesignSpace(n_features, max_stages, allow_exclusion, first)
+        every = every_design(n_features, max_stages, allow_exclusion, first)
+        assert space.size == len(every)
+        assert sorted(map(tuple, wider[space.holds(wider)].tolist())) == sorted(every)
+
+
+@pytest.mark.parametrize("max_stages", [1, 2, 3])
+def test_thresholds_multiply_the_designs_of_each_number_of_stages(max_stages):
+    n_stages = [max(design) + 1 for design in every_design(3, max_stages, allow_exclusion=True)]
+    space = DesignSpace(3, max_stages, allow_exclusion=True, n_early=3, n_last=2)
+    assert space.size == sum(3 ** (n - 1) * 2 for n in n_stages)
+
+
+@pytest.mark.parametrize(("n_features", "size"), [(8, 46_875), (12, 15_199_275), (14, 254_152_083)])
+def test_the_size_agrees_with_the_printed_numbers(n_features, size):
+    assert DesignSpace(n_features, 4).size == size
+
+
+def test_with_exclusion_the_size_sums_over_subsets_bought():
+    for n_features, max_stages in ((6, 3), (14, 4), (9, 9)):
+        parts = (comb(n_features, m) * DesignSpace(m, max_stages).size for m in range(1, 15))
+        assert DesignSpace(n_features, max_stages, allow_exclusion=True).size == sum(parts)
+
+
+def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10():
+    features = (1, 2, 3, 4, 5, 18, 19, 20, 21, 500)
+    assert [*map(default_max_stages, features)] == [1, 1, 2, 2, 3, 9, 10, 10, 10, 10]
