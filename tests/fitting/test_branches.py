@@ -15,7 +15,8 @@ from emsco.designs.questions import Question
 from emsco.errors import EMSCOWarning, InterruptedWarning
 from emsco.fitting import branches, fit
 from emsco.fitting.fit import Deadline
-from emsco.fitting.gates import Gate
+from emsco.fitting.gates import parts_of_rows
+from emsco.search.gates import Gate
 from emsco.search.progress import SearchProgress
 
 RNG = np.random.default_rng(1)
@@ -85,20 +86,18 @@ def test_trees_are_scored_as_they_decide(variant):
     assert found.points
     held_out = X.iloc[SPLIT[1]]
     for i in found.points[:: max(1, len(found.points) // 3)]:
-        point, rows = found.clf.front_[i], found.rows
-        tree, cascade = found.tree_of(point), found.clf.front_.cascade(i)
-        outcomes, decided = tree.outcomes(rows), cascade.decide(held_out)
+        point, rows = found.clf.front_[i], found.walk.scored
+        outcomes, cascade = found.outcomes_of(point), found.clf.front_.cascade(i)
+        decided = cascade.decide(held_out)
         assert np.array_equal(decided.given(cascade.classes), outcomes.given)
-        cost = tree.paid[outcomes.stage]
-        cost = cost if outcomes.by_price is None else cost + outcomes.by_price
-        assert decided.cost == pytest.approx(cost)
+        assert decided.cost == pytest.approx(outcomes.paid)
         # The figures of the point, counted once more.
-        accepted, correct = outcomes.given < rows.n_classes, outcomes.given == rows.truth
+        accepted, correct = outcomes.given < rows.n_classes, outcomes.given == rows.labels
         assert point.coverage == pytest.approx(np.average(accepted, weights=rows.units))
-        assert point.cost == pytest.approx(np.average(cost, weights=rows.units))
+        assert point.cost == pytest.approx(np.average(outcomes.paid, weights=rows.units))
         accuracy = (rows.units @ correct) / max(rows.units @ accepted, 1)
         if variant == "balanced":
-            of_class = [rows.truth[accepted] == k for k in range(rows.n_classes)]
+            of_class = [rows.labels[accepted] == k for k in range(rows.n_classes)]
             accuracy = np.mean([correct[accepted][one].mean() for one in of_class])
         assert point.accuracy == pytest.approx(accuracy)
         assert_cases_agree(cascade, held_out, decided)
@@ -107,15 +106,13 @@ def test_trees_are_scored_as_they_decide(variant):
 @pytest.mark.parametrize("variant", ["plain", "evaluations", "fees", "first", "together"])
 def test_gate_and_part_cost_together_what_the_path_costs(variant):
     found = grown(variant)
-    for tree in found.branched.trees:
-        subsets, branch = tree.design.subsets(), tree.design.branch
-        n_trunk = len(tree.design.path(min(tree.design.branches)))
-        for (first, part), searched in zip(
-            branch.placed(n_trunk), found.branched.parts, strict=True
-        ):
-            after = searched.bench.data.costs.after_stages(part.subsets() | subsets[n_trunk - 1])
-            stages = slice(first, first + part.n_stages)
-            assert tree.paid[stages] == pytest.approx(tree.paid[n_trunk - 1] + after)
+    for tree in found.branched.trees.forks:
+        (branch,) = tree.design.branches.values()
+        _, *known = np.split(tree.design.subsets(), branch.starts)
+        _, *paid = np.split(tree.paid, branch.starts)
+        for of_part, subsets, searched in zip(paid, known, found.branched.parts, strict=True):
+            after = searched.bench.data.costs.after_stages(subsets)
+            assert of_part == pytest.approx(tree.paid[branch.after] + after)
 
 
 def test_rows_may_be_rejected_after_a_branch():
@@ -199,15 +196,15 @@ def test_a_tree_may_have_the_lowest_total():
 def test_parts_have_the_rows_that_models_of_other_rows_send_there(cv):
     X, y = kin()
     found = grow(X, y, costs=KIN_COSTS, cv=cv, generations=1, **ALWAYS)
-    bench, rows = found.bench, found.bench.scored_rows(found.grid)
+    bench, walk = found.bench, found.bench.walk(found.grid)
     plants = Question(None, among=("common plant", "rare plant"))
-    gate = Gate(np.array([True, True, False, False]), (plants,), gain=0.0, error=0.0)
-    parts = branches.parts_of_rows(gate, bench, rows)
-    guesses = bench.data.classes[rows.guesses(gate.blocks[None])[0]]
-    assert np.array_equal(parts.of_scored == 0, np.isin(guesses, plants.among))
+    gate = Gate(np.array([True, True, False, False]), (plants,), gain=0.0)
+    of_row, of_scored, _ = parts_of_rows(gate, bench, walk)
+    guesses = bench.data.classes[walk.guesses(gate.blocks[None])[0]]
+    assert np.array_equal(of_scored == 0, np.isin(guesses, plants.among))
     scored = np.concatenate([scored for _, scored in bench.splits])
-    assert np.array_equal(parts.of_row[scored], parts.of_scored)  # each is scored once
-    assert ((parts.of_row == 0) == np.isin(y, plants.among)).mean() > 0.9
+    assert np.array_equal(of_row[scored], of_scored)  # each is scored once
+    assert ((of_row == 0) == np.isin(y, plants.among)).mean() > 0.9
 
 
 def test_other_tables_keep_their_chains(capsys):

@@ -24,8 +24,8 @@ from emsco.front.assessment import Assessor
 from emsco.models.boosting.fitters import OwnBoosting
 from emsco.models.boosting.stages import BoostedModels
 from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
+from emsco.scoring.by_class import ByClass
 from emsco.search.progress import SearchProgress
-from emsco.stats.by_class import ByClass
 
 SMALL = {"max_stages": 2, "generations": 3, "population_size": 20, "random_state": 0}
 SMALL |= {"search": "evolution", **PLAIN}

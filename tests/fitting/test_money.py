@@ -8,8 +8,8 @@ import pytest
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco.cascade.stages import cheapest_labels
-from emsco.designs.thresholds import ThresholdGrid
-from emsco.stats.error_costs import ErrorCosts
+from emsco.designs.grid import ThresholdGrid
+from emsco.scoring.error_costs import ErrorCosts
 
 COSTS = {"cough": 1.0, "fever": 2.0, "scan": 20.0}
 ERRORS = {"ill": 300.0, "well": 20.0}
@@ -90,7 +90,7 @@ def test_files_keep_the_costs(fitted, tmp_path):
     fitted.cascade_.save(tmp_path / "cascade.json")
     fitted.front_.save(tmp_path / "front.json")
     front = ParetoFront.load(tmp_path / "front.json")
-    assert front.money.equals(fitted.front_.money)
+    assert front.money == fitted.front_.money
     assert [one.total(ERRORS) for one in front] == [one.total(ERRORS) for one in fitted.front_]
     same = front.position(front.select())
     for cascade in (Cascade.load(tmp_path / "cascade.json"), front.cascade(same)):

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.brute import every_design
-from support.leveled import bench_of, every_leveled, grid_of, random_genes
+from support.leveled import bench_of, every_leveled, grid_of, random_designs
 
 from emsco import RefinementEnd
-from emsco.designs.chromosomes import nested_subsets, stages_of
+from emsco.designs.chromosomes import nested_subsets
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
-from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import InterruptedWarning
 from emsco.fitting.refine import (
     MOST_SUBSETS,
@@ -35,9 +36,9 @@ ONE_LEVEL = ThresholdGrid.single(np.array([0.75, 0.75]))
 def found(grid, n_designs=6, metric="accuracy", cause=Stop.GENERATIONS):
     """A search result and the evaluator that scored its designs."""
     evaluator = bench_of(metric=metric).evaluator(2, grid)
-    genes = random_genes(grid, n_designs, 2)
+    designs = random_designs(grid, n_designs, 2)
     reason = StopReason(cause, generations=1, n_settled=9)
-    return SearchResult(genes, evaluator.score(genes), (), reason), evaluator
+    return SearchResult(designs, evaluator.score(designs), (), reason), evaluator
 
 
 def refined(result, evaluator, better=None, **options):
@@ -54,10 +55,10 @@ def vectors(scores):
     return {*zip(*columns, strict=True)}
 
 
-def are_made_of(designs, subsets):
+def are_made_of(stages, subsets):
     """Whether every stage of each design knows one of these subsets."""
     known = {one.tobytes() for one in subsets}
-    chains = (nested_subsets(one[None], one.max() + 1)[0] for one in stages_of(designs))
+    chains = (nested_subsets(one[None], one.max() + 1)[0] for one in stages)
     return np.array([known.issuperset(one.tobytes() for one in chain) for chain in chains])
 
 
@@ -78,7 +79,7 @@ def test_what_a_budget_would_choose_comes_first_and_the_most_different_of_it():
 def test_chains_are_all_designs_of_the_space_whose_subsets_are_fitted():
     space = DesignSpace(5, 3, allow_exclusion=True, first=4)
     every = np.array(every_design(5, 3, allow_exclusion=True), dtype=np.int16)
-    subsets = wanted_subsets(every[space.holds(every)][::7], 12)
+    subsets = wanted_subsets(Designs.of(every[space.holds(every)][::7]), 12)
     expected = every[are_made_of(every, subsets) & space.holds(every)]
     assert sorted(chains_of(subsets, space).tolist()) == sorted(expected.tolist())
 
@@ -105,7 +106,7 @@ def test_for_another_metric_designs_keep_their_thresholds():
 def test_without_time_or_within_no_limit_the_search_is_kept():
     result, evaluator = found(grid_of())
     costs, limits = evaluator.costs, CostLimits(worst=0.5)
-    poor = Evaluator(evaluator.bank, costs, evaluator.grid, 2, limits=limits)
+    poor = Evaluator(evaluator.bits, costs, evaluator.grid, 2, limits=limits)
     stopped = replace(result, stop_reason=StopReason(Stop.INTERRUPTED))
     for given, options, end in (
         (result, {"time_limit": -1.0}, RefinementEnd.TIME_LIMIT),
@@ -132,10 +133,10 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished():
 def test_runners_up_are_near_the_front_and_those_of_a_proven_one_were_not_all_searched():
     result, evaluator = found(grid_of(), 400)
     front = result.take(np.flatnonzero(front_mask(result.scores)))
-    genes = runners_up(replace(front, scored=result.designs, proven=True), evaluator, SPACE)
-    searched, beside = ({*map(bytes, stages_of(one))} for one in (result.designs, genes))
+    near = runners_up(replace(front, scored=result.designs, proven=True), evaluator, SPACE)
+    searched, beside = ({*map(bytes, one.stages)} for one in (result.designs, near))
     assert beside - searched
-    some, error = evaluator.score(genes), 0.5 / np.sqrt(front.scores.n_rows)
+    some, error = evaluator.score(near), 0.5 / np.sqrt(front.scores.n_rows)
     behind = [
         np.subtract.outer(front.scores.coverage, some.coverage),
         np.subtract.outer(front.scores.accuracy, some.accuracy),

@@ -69,6 +69,11 @@ def checked(**given):
     return FitSettings.from_parameters(EMSCOClassifier(**given).get_params(deep=False), data)
 
 
+def test_buying_everything_is_a_constraint():
+    assert checked().search.allow_exclusion
+    assert checked(constraints={"buy_all": True}).search == checked(allow_exclusion=False).search
+
+
 def test_forms_of_a_parameter_become_one():
     settings = checked(refit=True, search=PaperSearch(growth=2), min_confidence=0.8, time_limit=3)
     assert (settings.refit, settings.search.kind, settings.is_paper) == ("all", "paper", True)

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from support.brute import every_design
-from support.leveled import bench_of, every_leveled, grid_of
+from support.leveled import bench_of, every_leveled, genes_of, grid_of
 
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
-from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch, NearbySubsets
@@ -24,7 +24,8 @@ GRIDS = [grid_of(), ThresholdGrid.single(np.full(2, 0.75))]
 
 def made_up(designs):
     """Scores that depend on the design only, and often tie."""
-    keys = designs.packed().astype(np.int64) @ 7 ** np.arange(designs.stages.shape[1])
+    genes = designs.stages + 1024 * np.maximum(designs.level_of_feature, 0)
+    keys = genes.astype(np.int64) @ 7 ** np.arange(genes.shape[1])
     accepted, spent = 1 + keys * 7 % 50, 1 + keys * 11 % 97
     return Scores(50, accepted[:, None], accepted[:, None] * 2 // 3, spent)
 
@@ -59,16 +60,16 @@ def test_designs_are_new_and_of_the_space_until_there_are_no_more(
 ):
     search = search_with(n_features, grid, allow_exclusion=allow_exclusion, first=first)
     asked = Designs.concatenate(run(search))
-    genes, scores = asked.packed(), made_up(asked)
-    assert len(np.unique(genes, axis=0)) == len(genes)
-    assert grid.holds(genes)
+    genes, scores = genes_of(asked), made_up(asked)
+    assert len({*genes}) == len(genes)
+    assert grid.holds(asked)
     assert search.space.holds(asked.stages).all()
     assert {*asked.levels.ravel().tolist()} == {*grid.early, *grid.last, 0}
-    kept = search.archive.designs.packed().tolist()
-    assert sorted(kept) == sorted(genes[front_mask(scores)].tolist())
+    kept = search.archive.designs
+    assert sorted(genes_of(kept)) == sorted(genes_of(asked[front_mask(scores)]))
     if n_features == 3:
         every = every_leveled(every_design(3, 3, allow_exclusion, first), grid)
-        assert sorted(genes.tolist()) == sorted(every.tolist())
+        assert sorted(genes) == sorted(genes_of(every))
         assert str(search.stop_reason) == f"all {len(every):,} designs have been scored"
     else:
         assert search.stop_reason == StopReason(Stop.GENERATIONS, 20)
@@ -144,7 +145,7 @@ def test_chains_are_wanted_in_time_and_promising_subsets_begin_with_the_front(n_
         if search.wants_chains:
             asked_for.append(search.generation)
             none = search.ask()[:0]
-            search.take_chains(none.packed(), made_up(none))
+            search.take_chains(none, made_up(none))
     assert asked_for == wanted
     words = search.promising(1000)[:, 0].tolist()
     front = search.front[0].subsets()[:, :, 0].ravel().tolist()

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import brute, thresholds
 from support.brute import Instance, RealInstance
+from support.leveled import genes_of
 
-from emsco.designs.chromosomes import stages_of
 from emsco.designs.space import DesignSpace
 from emsco.errors import MemoryLimitError
 from emsco.scoring.pareto import front_mask
@@ -22,7 +22,7 @@ from emsco.search.subsets import Subsets
 
 def found_ones(front):
     """The simplest design of each vector, with the number of designs that tie."""
-    designs = [tuple(design) for design in front.designs.packed().tolist()]
+    designs = genes_of(front.designs)
     assert len(set(designs)) == len(designs)
     return dict(zip(designs, front.n_tied.tolist(), strict=True))
 
@@ -113,7 +113,7 @@ def hard():
 
 def test_what_is_known_saves_work(hard):
     alone = front_of_chains(hard.landscape())
-    known = hard.scores([tuple(design) for design in alone.designs.packed().tolist()])
+    known = hard.scores(genes_of(alone.designs))
     helped = front_of_chains(hard.landscape(), known)
     assert found_ones(helped) == found_ones(alone)
     assert helped.n_labels < alone.n_labels
@@ -156,9 +156,8 @@ def test_a_search_that_is_stopped_keeps_a_front_of_what_it_knows(hard, error, n_
     front = front_of_chains(hard.landscape(), n_jobs=n_jobs, report=StopAfter(12, error))
     assert front.stopped.is_interrupted == (error is KeyboardInterrupt)
     assert 0 < front.n_settled < hard.space.size
-    found = [tuple(design) for design in front.designs.packed().tolist()]
-    assert hard.space.holds(front.designs.packed()).all()
-    assert front_mask(hard.scores(found)).all()
+    assert hard.space.holds(front.designs.stages).all()
+    assert front_mask(hard.scores(genes_of(front.designs))).all()
 
 
 def test_other_errors_of_a_report_are_not_swallowed(hard):
@@ -195,7 +194,7 @@ def test_chains_of_some_subsets_are_the_best_of_these(seed, allow_exclusion):
     rng = np.random.default_rng(seed)
     members = np.sort(rng.permutation(np.arange(1, 16))[:8])
     table = Subsets.some(
-        case.evaluator, case.space, members.astype(np.uint64)[:, None], case.evaluator.bank.n_words
+        case.evaluator, case.space, members.astype(np.uint64)[:, None], case.evaluator.bits.n_words
     )
     whole, wanted = Subsets.all(case.evaluator, case.space), {0, 15, *members.tolist()}
     kept = [n for n in sorted(wanted) if first is None or n == 0 or n >> first & 1]
@@ -204,25 +203,15 @@ def test_chains_of_some_subsets_are_the_best_of_these(seed, allow_exclusion):
     assert table.cost.tolist() == pytest.approx(whole.cost[kept].tolist())
     front = front_of_chains(table)
     chains = case.every_design()
-    known = [_numbers(design) <= set(kept) for design in chains]
-    scores = case.evaluator.score(chains[known])
-    best = chains[known][front_mask(scores) & scores.feasible] if len(scores) else []
-    vectors = _vectors(case.evaluator, best)
-    assert _vectors(case.evaluator, front.designs.packed()) == vectors
-
-
-def _numbers(design):
-    """Numbers of the subsets of a design."""
-    stages = stages_of(design)
-    return {
-        sum(1 << i for i, at in enumerate(stages.tolist()) if 0 <= at <= stage)
-        for stage in range(int(stages.max()) + 1)
-    }
+    known = chains[np.isin(chains.subsets()[:, :, 0], kept).all(axis=1)]
+    scores = case.evaluator.score(known)
+    best = known[front_mask(scores) & scores.feasible]
+    assert _vectors(case.evaluator, front.designs) == _vectors(case.evaluator, best)
 
 
 def _vectors(evaluator, designs):
     if not len(designs):
         return set()
-    scores = evaluator.score(np.asarray(designs))
+    scores = evaluator.score(designs)
     columns = scores.accepted.tolist(), scores.correct.tolist(), scores.spent.round(9).tolist()
     return set(zip(*columns, strict=True))

@@ -26,7 +26,8 @@ class FakeEvaluator:
     costs, n_designs, n_subsets = SimpleNamespace(total=TOTAL), 0, 0
 
     def __init__(self, error=None, fails_in=-1, only=None):
-        self.bank, self.errors, self.only = self, {fails_in: error}, only
+        self.bits = self.bank = self  # all that they have is in one
+        self.errors, self.only = {fails_in: error}, only
         self.on_fit, self.calls = lambda *_: None, itertools.count()
 
     @contextmanager
@@ -34,14 +35,14 @@ class FakeEvaluator:
         self.on_fit = report
         yield
 
-    def score(self, genes):
+    def score(self, designs):
         if error := self.errors.get(next(self.calls)):
             raise error
-        for done in range(len(genes)):
-            self.on_fit(done + 1, len(genes))
-        keys = genes @ 3 ** np.arange(genes.shape[1])
+        for done in range(len(designs)):
+            self.on_fit(done + 1, len(designs))
+        keys = np.asarray(designs) @ 3 ** np.arange(5)
         accepted, spent = 1 + keys[:, None] * 7 % 50, 1 + keys * 11 % 97
-        excess = np.zeros(len(genes)) if self.only is None else (keys != self.only) * 1.0
+        excess = np.zeros(len(designs)) if self.only is None else (keys != self.only) * 1.0
         return Scores(50, accepted, accepted * 2 // 3, spent, excess=excess)
 
 
@@ -68,13 +69,13 @@ def test_a_search_runs_until_it_says_why_it_stops(kind):
     result = run_search(search, FakeEvaluator(), 1e4, reported.append, lambda: None)
     assert str(result.stop_reason) == "all 6 generations have run"
     designs, scores = search.front
-    assert result.designs.tolist() == designs.packed().tolist()
+    assert result.designs.stages.tolist() == designs.stages.tolist()
     assert result.scores.spent.tolist() == scores.spent.tolist()
     assert (result.n_tied is None) == (kind == "paper")
     assert [one.generation for one in result.records] == [*range(7)]
     last = result.records[-1]
     assert last is reported[-1]
-    assert last.best.tolist() == designs.packed()[0].tolist()
+    assert last.best.stages.tolist() == designs.stages[:1].tolist()
     assert (last.best_scores.spent, last.n_front) == (scores.spent[0], len(designs))
 
 
@@ -83,7 +84,7 @@ def test_time_runs_out_between_two_fits_and_complete_generations_are_kept(kind, 
     result = run_search(search_of(kind, 99), FakeEvaluator(), limit)
     assert str(result.stop_reason) == f"the time limit of {limit:g} s was reached"
     whole = run_search(search_of(kind, len(result.records) - 1), FakeEvaluator())
-    assert result.designs.tolist() == whole.designs.tolist()
+    assert result.designs.stages.tolist() == whole.designs.stages.tolist()
     assert len(whole.records) == len(result.records) > 1
     assert result.records[-1].seconds - limit < 3
 
@@ -99,8 +100,8 @@ def test_if_time_is_up_among_the_first_designs_those_scored_so_far_are_kept(
     search, first, kept = search_of(kind), search_of(kind).ask()[:n_scored], Archive(TOTAL)
     only = None if within is None else first.stages[within] @ 3 ** np.arange(5)
     result = run_search(search, FakeEvaluator(only=only), limit)
-    kept.add(first, FakeEvaluator(only=only).score(first.stages))
-    assert result.designs.tolist() == kept.front()[0].packed().tolist()
+    kept.add(first, FakeEvaluator(only=only).score(first))
+    assert result.designs.stages.tolist() == kept.front()[0].stages.tolist()
     assert (result.records[0].generation, len(result.records)) == (0, 1)
 
 
@@ -116,9 +117,8 @@ def test_ctrl_c_keeps_complete_generations(kind):
     with pytest.warns(UserWarning, match="nterrupted"):
         result = run_search(search_of(kind), FakeEvaluator(KeyboardInterrupt, fails_in=4))
     assert str(result.stop_reason) == "interrupted after 3 generations"
-    assert (
-        result.designs.tolist() == run_search(search_of(kind, 3), FakeEvaluator()).designs.tolist()
-    )
+    whole = run_search(search_of(kind, 3), FakeEvaluator())
+    assert result.designs.stages.tolist() == whole.designs.stages.tolist()
 
 
 @pytest.mark.parametrize(("error", "fails_in"), [(KeyboardInterrupt, 0), (ValueError, 3)])

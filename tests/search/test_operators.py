@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import betabinom
 from support.brute import every_design
-from support.leveled import grid_of, random_genes
+from support.leveled import grid_of, random_designs
 
 from emsco.designs.chromosomes import compress
-from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.search import operators
 
@@ -116,8 +115,8 @@ def test_neighbours_are_all_designs_one_step_away(max_stages, allow_exclusion, f
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
 def test_one_stage_of_some_designs_gets_any_level_that_it_may_have(rate):
     grid = grid_of()
-    for design in random_genes(grid)[:3]:
-        given = Designs.from_packed(np.tile(design, (4000, 1)))
+    for i in range(3):
+        given = random_designs(grid)[[i] * 4000]
         varied = operators.vary_levels(given, rate, grid, rng_of())
         before, n_stages = given.levels[0].tolist(), int(given.n_stages[0])
         reached, expected = {tuple(before)}, 0.0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from emsco._base.text import counted
+from emsco.designs.population import Designs
 from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
 from emsco.search import operators
@@ -27,7 +28,7 @@ def plain_loop(settings, rng, n_rows):
     same, best = 0, None
     while True:
         population = np.array(elite + asked, dtype=np.int16)
-        ranking = Ranking.from_scores(population, made_up(population, n_rows), 1.0, 0.1)
+        ranking = Ranking.from_scores(Designs.of(population), made_up(population, n_rows), 1.0, 0.1)
         order = [*dict.fromkeys(tuple(population[i].tolist()) for i in ranking.order)]
         best_level = {tuple(one.tolist()) for one in population[ranking.level == 0]}
         front = [one for one in order if one in best_level]

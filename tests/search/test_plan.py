@@ -10,11 +10,12 @@ import pytest
 from support import brute
 
 from emsco.costs import FeatureCosts
-from emsco.designs.thresholds import ThresholdGrid
+from emsco.data.training import TrainingData
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
 from emsco.errors import NoSuchDesign, ParameterError
-from emsco.models.bank import SubsetBank, logistic_bank
-from emsco.models.engine import SplitRows
-from emsco.models.shard import SplitData
+from emsco.fitting import Workbench
+from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import CostLimits, Scores
@@ -41,7 +42,7 @@ def planned(kind, n_features=8, max_stages=4, memory_limit=2**40, time_limit=Non
     known |= {"n_rows": 100, "n_words": 2, "capacity": 2**40, "n_jobs": 1, **given}
     evaluator = SimpleNamespace(**known, limits=CostLimits(), prices=None)
     evaluator.costs = FeatureCosts.from_array(np.ones(n_features))
-    evaluator.bank = evaluator.engine = evaluator  # all that they have is in one
+    evaluator.bits = evaluator.bank = evaluator.engine = evaluator  # all that they have is in one
     evaluator.seconds_per_fit = lambda: known["per_fit"]
     settings = settings_of(kind, max_stages=max_stages, **EXCLUDING)
     return plan_search(evaluator, settings, memory_limit, time_limit)
@@ -96,13 +97,13 @@ def test_small_problems_are_within_reach_and_forecast():
 @pytest.fixture(scope="module")
 def make(small_problem):
     """Make an evaluator of six features."""
-    split = SplitRows.cut(SplitData(*small_problem, np.arange(60), np.arange(60, 120)))
-    bank = logistic_bank([split], 6)
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9]).with_delays([0, 1, 0.5, 0.5, 3, 3])
+    data = TrainingData.from_table(*small_problem, None, costs, "refuse")
+    bits = Workbench.from_split(data, (np.arange(60), np.arange(60, 120))).bits
 
     def made(grid=SINGLE, evaluation=0.0, **limits):
         limits, paid = CostLimits(**limits), replace(costs, evaluation=evaluation)
-        return Evaluator(bank, paid, grid, 3, limits=limits)
+        return Evaluator(bits, paid, grid, 3, limits=limits)
 
     return made
 
@@ -125,7 +126,7 @@ def run(evaluator, kind="exact", *, limit=None, ends=np.inf, max_tried=None, roo
 
 
 def every_design(**space):
-    return np.array(brute.every_design(6, 3, **space), dtype=np.int16)
+    return Designs.of(np.array(brute.every_design(6, 3, **space), dtype=np.int16))
 
 
 def vectors(scores):
@@ -154,7 +155,7 @@ def test_a_proof_finds_what_scoring_every_design_finds(make, monkeypatch, limits
     monkeypatch.setattr(exact, "_LARGE", 0)
     assert len(run(evaluator, **space).records) == len(result.records)
     warm = run(evaluator, limit=600, **space)
-    assert np.array_equal(warm.designs, result.designs)
+    assert np.array_equal(warm.designs.keys, result.designs.keys)
     assert warm.records[-1].generation > 1
 
 
@@ -182,7 +183,7 @@ def test_what_stops_early_keeps_its_best_designs(make, monkeypatch, how, reason,
     # A clock that advances by 100 seconds each time it is read.
     monkeypatch.setattr(exact, "perf_counter", count(0, 100).__next__)
     if not how:
-        monkeypatch.setattr(SubsetBank, "bits", Mock(side_effect=KeyboardInterrupt))
+        monkeypatch.setattr(RowBits, "of_subsets", Mock(side_effect=KeyboardInterrupt))
     result = run(make(), **how)
     n_settled = result.stop_reason.n_settled
     end = f", so the front is not proven ({n_settled:,} of 603 designs are settled)"
@@ -196,7 +197,7 @@ def test_what_stops_early_keeps_its_best_designs(make, monkeypatch, how, reason,
 def test_a_proof_that_takes_longer_than_planned_leaves_off_for_evolution(make):
     one, two = (run(make(TWO), max_tried=500) for _ in range(2))
     assert "(exact search took longer than planned, and was given" in str(one.stop_reason)
-    assert np.array_equal(one.designs, two.designs)
+    assert np.array_equal(one.designs.keys, two.designs.keys)
 
 
 # Limits
@@ -227,7 +228,7 @@ def test_limits_that_no_design_keeps_are_refused_with_the_nearest(make):
 def test_what_is_found_keeps_to_the_space_and_the_limits(make, kind):
     evaluator, space = make(mean=16.0, worst_delay=1), {**EXCLUDING, "first": 3}
     found = run(evaluator, kind, population_size=60, generations=30, **space)
-    assert settings_of(**space).space(6).holds(found.designs).all()
+    assert settings_of(**space).space(6).holds(found.designs.stages).all()
     assert evaluator.score(found.designs).feasible.all()
     if kind == "evolution":
         scores = evaluator.score(every_design(**space))

@@ -14,26 +14,18 @@ import numpy as np
 from emsco._base.arrays import distinct_rows
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress, print_note
-from emsco._base.typing import FloatArray, IntArray, Report, StageArray
+from emsco._base.typing import FloatArray, IntArray, Report
 from emsco._base.warn import warn_once
 from emsco._base.workers import one_thread
 from emsco.data.issues import DataIssue, class_shares, data_issues_of, suspects, warnings_of
 from emsco.data.splits import Split, known_groups
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import genes_of_trees, trees_of
 from emsco.designs.constraints import Blocks, Constraints
-from emsco.designs.thresholds import (
-    MinConfidence,
-    ThresholdGrid,
-    answers_all,
-    auto_min_confidence,
-    by_class,
-    by_label,
-    in_words,
-)
+from emsco.designs.grid import ThresholdGrid, auto_min_confidence
+from emsco.designs.population import Designs
+from emsco.designs.thresholds import MinConfidence, answers_all, by_class, by_label, in_words
 from emsco.errors import EMSCOWarning, InterruptedWarning
 from emsco.fitting.branches import Branched, BranchSearch
-from emsco.fitting.gates import FEWEST_ROWS
 from emsco.fitting.refine import (
     MOST_SUBSETS,
     Refinement,
@@ -66,7 +58,7 @@ from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import EntryRules, Journal
-from emsco.scoring.scored_rows import ScoredTree
+from emsco.search.gates import FEWEST_ROWS
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
 
@@ -342,11 +334,11 @@ class _Steps:
         if settings.recipe.estimator == AUTO:  # which may choose models whose folds are repeated
             repeats = len(self.rows.splits(repeat=True)) // len(bench.splits)
         rules = EntryRules(
-            repeats * bench.bank.n_rows,
+            repeats * bench.bits.n_rows,
             self.search.max_stages,
             self.grid,
-            bench.bank.n_counted,
-            None if bench.prices is None else repeats * bench.prices.most_spent,
+            bench.bits.n_counted,
+            bench.bits.most_by_price and repeats * bench.bits.most_by_price,
         )
         return Journal.open(
             settings.checkpoint, problem, settings.seed, self.blocks.n_blocks, rules
@@ -557,12 +549,10 @@ class _Steps:
         """
         scores = result.scores
         if self.stakes is not None:  # the search has weighted rows; now each counts as it is
-            paid = self._evaluator(bench).costs_after(result.designs)
-            rows = bench.scored_rows(self.grid)
-            scores = rows.scores(result.designs, list(paid), by_class=False)
+            scores = bench.walk(self.grid).scores(result.designs, by_class=False)
             scores = replace(scores, rejected_exits=None)  # of chains: after the last stage
         front = ParetoFront.from_scores(
-            self.blocks.designs(result.designs),
+            result.designs.over(self.blocks.of_feature),
             scores,
             bench.data.costs,
             self.min_confidence,
@@ -575,13 +565,10 @@ class _Steps:
             # Designs with equal figures of weighted rows need not have equal ones of plain rows.
             untied = tuple(replace(point, n_tied=1) for point in front.points)
             front = replace(front, points=untied, money=self.settings.money)
-        trees: tuple[ScoredTree, ...] = ()
-        designs, other_trees = result.designs, result.designs[:0]
+        walk, designs, other_trees = bench.walk(self.grid), result.designs, result.designs[:0]
         if branched is not None:
-            trees = (*branched.trees, *branched.runners_up)
-            genes = genes_of_trees(np.arange(len(trees)), self.blocks.n_blocks)
-            genes, other_trees = np.split(genes, [len(branched.trees)])
-            designs = np.concatenate([designs, genes])
+            walk, other_trees = walk.through(branched.ways), branched.runners_up
+            designs = Designs.concatenate([designs, branched.trees])
             front = replace(front, points=(*front.points, *branched.points()))
         if not any(point.coverage for point in front):
             _warn(
@@ -593,19 +580,18 @@ class _Steps:
         # Sums over rows would wait for threads longer than they take.
         with self._progress("designs judged") as report, one_thread():
             try:
-                rows = bench.scored_rows(self.grid).with_trees(trees)
                 evaluator = self._evaluator(bench)
                 data = bench.data
                 is_staked = self.stakes is not None
                 assessor = Assessor(
-                    rows, evaluator, self.blocks, data.costs, data.classes, is_staked
+                    walk, evaluator, self.blocks, data.costs, data.classes, is_staked
                 )
                 correction = self._correction(bench, assessor)
                 # Luck is in the choice, so designs count that might as well have been chosen.
                 beside = runners_up(
                     result, evaluator, self.search.space(self.blocks.n_blocks, self.grid)
                 )
-                others = np.concatenate([assessor.all_at_once[None], beside])
+                others = Designs.concatenate([assessor.all_at_once, beside])
                 results = PendingResults(assessor, front.points, designs)
                 has_limit = self.deadline.limit is not None
                 if has_limit:
@@ -620,8 +606,8 @@ class _Steps:
                 nothing = self._nothing(bench, assessor)
                 for_later = None
                 if not has_limit:
-                    wanted = np.concatenate([results.designs, designs, others])
-                    for_later = rows.for_later(wanted)
+                    wanted = Designs.concatenate([results.designs, designs, others, other_trees])
+                    for_later = walk.for_later(wanted)
                 if for_later is None:
                     results.assess_all(report)
             except KeyboardInterrupt:
@@ -633,7 +619,7 @@ class _Steps:
                 front,
                 nothing,
                 designs,
-                np.concatenate([others[:1], other_trees, others[1:]]),
+                Designs.concatenate([others[:1], other_trees, others[1:]]),
                 None if self.settings.is_paper else self.settings.prefer,
                 tolerated,
                 report,
@@ -660,10 +646,10 @@ class _Steps:
         bench: Workbench,
         results: PendingResults,
         correction: OptimismCorrection,
-        designs: StageArray,
-        scored: StageArray | None,
-        others: StageArray,
-    ) -> tuple[list[ParetoPoint], StageArray, float]:
+        designs: Designs,
+        scored: Designs | None,
+        others: Designs,
+    ) -> tuple[list[ParetoPoint], Designs, float]:
         """Mark the economical design if that is deployed; return points, designs and tolerance.
 
         The simplest design that is as good as the economical one is marked, and joins the points as
@@ -693,7 +679,7 @@ class _Steps:
             is_over=self._is_over,
             tolerated=tolerated,
         )
-        chains = designs[trees_of(designs) < 0]
+        chains = designs[designs.are_chains]
         simple = simplifier.simplified(few, designs[may_be], chains if scored is None else scored)
         if simple is None:
             deployed = may_be[economical_of(few, total, tolerated)]
@@ -705,7 +691,7 @@ class _Steps:
             else:
                 deployed = len(points)
                 points = [*points, simple.point]
-                designs = np.concatenate([designs, simple.genes[None]])
+                designs = Designs.concatenate([designs, simple.found])
         points[deployed] = points[deployed].with_figures(shortlisted=True, is_economical=True)
         return points, designs, tolerated
 
@@ -743,7 +729,7 @@ class _Steps:
             # Numbered without gaps over the scored rows.
             groups = np.unique(scored, return_inverse=True)[1]
         return OptimismCorrection(
-            assessor.rows,
+            assessor.walk,
             assessor.evaluator,
             bench.data.costs.total,
             groups,
@@ -754,7 +740,7 @@ class _Steps:
         self,
         assessor: Assessor,
         points: list[ParetoPoint],
-        designs: StageArray,
+        designs: Designs,
         expected: PendingExpected,
     ) -> list[ParetoPoint]:
         """Mark a point to be deployed instead, if it is no worse and better beyond noise."""
@@ -764,7 +750,7 @@ class _Steps:
         place = undominated(
             [searched[i] for i in may_be],
             may_be.index(first),
-            lambda i: assessor.beats(designs[may_be[i]], designs[first]),
+            lambda i: assessor.beats(designs[[may_be[i]]], designs[[first]]),
             lambda i: expected.corrected[may_be[i]].promised[1],
         )
         best = may_be[place]

@@ -16,29 +16,25 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import counted
-from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
+from emsco._base.typing import BoolArray, IntArray, Report, StageArray
 from emsco._base.workers import batched
 from emsco.designs.chromosomes import (
     NEVER,
     compress,
-    design_keys,
-    levels_of,
     nested_subsets,
-    stage_counts,
-    stages_of,
-    with_levels,
     words_of_subsets,
 )
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.space import DesignSpace
-from emsco.designs.thresholds import ThresholdGrid, inherit_levels
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.linking import linked_front
 from emsco.search.loop import SearchResult, Stop, StopReason
+from emsco.search.sums import order_by_distance
 
 MOST_SUBSETS = 48  # that get models of their own
 MOST_TRIED = 5000  # designs of a search that may be runners-up
@@ -161,7 +157,7 @@ def finish_search(
     was_stopped = result.stop_reason.is_interrupted
     started, n_fitted, end = perf_counter(), 0, RefinementEnd.COMPLETE
     # With a time limit, small parts: the clock is looked at between them.
-    at_once = _FITS_AT_ONCE if time_limit is None else evaluator.bank.n_jobs
+    at_once = _FITS_AT_ONCE if time_limit is None else evaluator.bits.n_jobs
     try:
         for part in batched(subsets, at_once):
             if report:
@@ -169,7 +165,7 @@ def finish_search(
             if time_limit is not None and perf_counter() - started > time_limit:
                 end = RefinementEnd.INTERRUPTED if was_stopped else RefinementEnd.TIME_LIMIT
                 break
-            evaluator.bank.kept(np.array(part))
+            evaluator.bits.bank.kept(np.array(part))
             n_fitted += len(part)
     except KeyboardInterrupt:
         end = RefinementEnd.INTERRUPTED
@@ -193,7 +189,7 @@ def finish_search(
             end = RefinementEnd.NOTHING_FEASIBLE
         return result, Refinement(searched_with, finished_with, 0, 0, end)
     archive = Archive(total)
-    archive.add(Designs.from_packed(designs), finished)
+    archive.add(designs, finished)
     refined = SearchResult.from_archive(archive, result.records, result.stop_reason)
     return refined, Refinement(searched_with, finished_with, n_fitted, len(designs), end)
 
@@ -247,31 +243,12 @@ def spread_order(scores: Scores, total_cost: float) -> IntArray:
     return order_by_distance(np.column_stack([scores.coverage, scores.accuracy, root]))
 
 
-def order_by_distance(figures: FloatArray, first: int = 0, max_kept: int | None = None) -> IntArray:
-    """Order lines of figures so that each is as far as possible from those before it.
-
-    The line `first` leads, and at most `max_kept` are ordered.
-    """
-    if not len(figures):
-        return np.zeros(0, dtype=np.int64)
-    # Each figure from 0 to 1, so that no unit weighs more than another.
-    figures = (figures - figures.min(axis=0)) / np.maximum(np.ptp(figures, axis=0), 1e-12)
-    order = [first]
-    nearest = np.full(len(figures), np.inf)  # distance to those ordered; -1 for these themselves
-    for _ in figures[1:max_kept]:
-        here = order[-1]
-        nearest = np.minimum(nearest, np.linalg.norm(figures - figures[here], axis=1))
-        nearest[here] = -1.0
-        order.append(int(nearest.argmax()))
-    return np.array(order)
-
-
-def wanted_subsets(designs: StageArray, max_subsets: int) -> BoolArray:
+def wanted_subsets(designs: Designs, max_subsets: int) -> BoolArray:
     """Return the distinct subsets of designs in their order, after all features together.
 
     A design is left out if its subsets would make more than `max_subsets`.
     """
-    everything = np.ones(designs.shape[1], dtype=np.bool_)
+    everything = np.ones(designs.stages.shape[1], dtype=np.bool_)
     wanted = {everything.tobytes(): everything}
     for chain in _subsets_of(designs):
         more = wanted | chain
@@ -280,16 +257,16 @@ def wanted_subsets(designs: StageArray, max_subsets: int) -> BoolArray:
     return np.array(list(wanted.values()))
 
 
-def _subsets_of(designs: StageArray) -> list[dict[bytes, BoolArray]]:
+def _subsets_of(designs: Designs) -> list[dict[bytes, BoolArray]]:
     """Return the features known after each stage of each design, by their bytes."""
-    stages = stages_of(designs)
-    nested = nested_subsets(stages, int(stages.max()) + 1)  # after the last stage they repeat
+    n_stages = int(designs.n_stages.max())
+    nested = nested_subsets(designs.stages, n_stages)  # after the last stage they repeat
     return [{subset.tobytes(): subset for subset in chain} for chain in nested]
 
 
 def designs_of_subsets(
-    subsets: BoolArray, evaluator: Evaluator, space: DesignSpace, picked: StageArray
-) -> StageArray:
+    subsets: BoolArray, evaluator: Evaluator, space: DesignSpace, picked: Designs
+) -> Designs:
     """Return the designs to score: all chains of these subsets, or the best with thresholds.
 
     Only accuracy says which are the best. For another metric, chains get the thresholds of the
@@ -297,7 +274,7 @@ def designs_of_subsets(
     delays.
     """
     if evaluator.grid.is_single or not len(subsets):
-        return chains_of(subsets, space)
+        return Designs.of(chains_of(subsets, space))
     if evaluator.metric == "accuracy":
         # More subsets, fewer chains for each, so that the work stays about the same.
         width = max(_NARROWEST, _WIDTH * MOST_SUBSETS // max(MOST_SUBSETS, len(subsets)))
@@ -305,11 +282,11 @@ def designs_of_subsets(
         if not evaluator.limits.has_delays:  # which links know nothing of
             return chains
     else:
-        chains = inherit_levels(chains_of(subsets, space), picked[:1], evaluator.grid)
+        chains = picked[:1].pass_on(chains_of(subsets, space), evaluator.grid.early[0])
     # Designs whose subsets are all fitted keep the thresholds that they were picked with.
     known = {one.tobytes() for one in subsets}
     are_known = [chain.keys() <= known for chain in _subsets_of(picked)]
-    return np.unique(np.concatenate([chains, picked[are_known]]), axis=0)
+    return Designs.concatenate([chains, picked[np.array(are_known)]]).sorted()
 
 
 def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
@@ -332,7 +309,7 @@ def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
     return designs[space.holds(designs)]
 
 
-def runners_up(result: SearchResult, evaluator: Evaluator, space: DesignSpace) -> StageArray:
+def runners_up(result: SearchResult, evaluator: Evaluator, space: DesignSpace) -> Designs:
     """Return designs that are near the front of a search in all objectives, in no order.
 
     They are taken from the designs that the search has scored, and from neighbours of its front:
@@ -344,13 +321,13 @@ def runners_up(result: SearchResult, evaluator: Evaluator, space: DesignSpace) -
     # A seed that depends on the front alone: the same front has the same runners-up.
     rng = np.random.default_rng(len(front))
     drawn = rng.permutation(len(scored))[:MOST_TRIED]
-    order = np.lexsort(scored.view(np.uint16).T)  # in whichever order they were scored
+    order = scored.order()  # in whichever order they were scored
     starts = front[rng.permutation(len(front))[:MOST_STARTS]]
     tried = [scored[order[drawn]], *_other_levels(starts, evaluator.grid)]
     if result.proven:
         tried += _other_stages(starts, space, evaluator.grid)
-    designs: StageArray = np.concatenate(tried)
-    keys = design_keys(designs)
+    designs = Designs.concatenate(tried)
+    keys = designs.keys
     with Slots(UNBOUNDED, keys.shape[1]).claim(keys) as claim:
         designs = designs[claim.new_places]  # each once
     scores = evaluator.score(designs)
@@ -370,29 +347,26 @@ def runners_up(result: SearchResult, evaluator: Evaluator, space: DesignSpace) -
     return designs[~evaluator.refused(designs)] if len(designs) else designs
 
 
-def _other_levels(designs: StageArray, grid: ThresholdGrid) -> Iterator[StageArray]:
+def _other_levels(designs: Designs, grid: ThresholdGrid) -> Iterator[Designs]:
     """Yield designs that differ from these in the threshold of one stage."""
-    n_stages, stages = stage_counts(designs), stages_of(designs)
-    levels = levels_of(designs, int(n_stages.max()))
-    for stage in range(levels.shape[1]):
-        for here, choices in (
+    n_stages = designs.n_stages
+    for stage in range(int(n_stages.max())):
+        for which, choices in (
             (n_stages > stage + 1, grid.early),
             (n_stages == stage + 1, grid.last),
         ):
             for level in choices:
-                changed = levels[here]
-                changed[:, stage] = level
-                yield with_levels(stages[here], changed)
+                changed = designs[which]
+                levels = changed.levels.copy()
+                levels[:, stage] = level
+                yield replace(changed, levels=levels)
 
 
-def _other_stages(
-    designs: StageArray, space: DesignSpace, grid: ThresholdGrid
-) -> Iterator[StageArray]:
+def _other_stages(designs: Designs, space: DesignSpace, grid: ThresholdGrid) -> Iterator[Designs]:
     """Yield designs that differ from these in the stage of one feature."""
-    each = np.eye(designs.shape[1], dtype=np.bool_)
-    for design in designs:
-        stages = stages_of(design)
+    each = np.eye(designs.stages.shape[1], dtype=np.bool_)
+    for i, stages in enumerate(designs.stages):
         places = range(NEVER if space.allow_exclusion else 0, int(stages.max()) + 1)
         moved = compress(np.concatenate([np.where(each, place, stages) for place in places]))
         moved = moved[space.holds(moved)]
-        yield inherit_levels(moved, design[None], grid)
+        yield designs[[i]].pass_on(moved, grid.early[0])

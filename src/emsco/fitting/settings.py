@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, Self
@@ -21,14 +21,14 @@ from emsco.data.random_states import draw_seed
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Constraints
 from emsco.designs.questions import MOST_QUESTIONS
-from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_reject_below
+from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_threshold
 from emsco.errors import ParameterError
 from emsco.front import check_preference
 from emsco.front.rules import DELAY_LIMITS, Preference, preference_of_fit
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.scoring.journal import stored_seed
 from emsco.search.settings import SearchSettings
-from emsco.stats.error_costs import ErrorCosts
 
 REFITS = ("average", "all", "first")
 
@@ -144,6 +144,8 @@ class FitSettings:
             allow_exclusion=given["allow_exclusion"],
         )
         constraints = Constraints.from_rules(given["constraints"], data.costs.names)
+        if constraints.buy_all:
+            search = replace(search, allow_exclusion=False)
         may_reject = given["always_answer"] is not True
         check_preference(given["prefer"], data.classes.tolist(), may_reject=may_reject)
         _check_delay_limits(constraints, given["prefer"], data.costs)
@@ -292,7 +294,7 @@ def _check_last(given: Mapping[str, Any], kind: str, classes: AnyArray) -> MinCo
         )
     if not answers and below is None:
         return None
-    last = 0.0 if answers else check_reject_below(below, classes)
+    last = 0.0 if answers else check_threshold("reject_below", below, classes)
     if kind == "paper":
         name = "always_answer" if answers else "reject_below"
         raise ParameterError(

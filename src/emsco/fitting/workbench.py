@@ -17,20 +17,21 @@ from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Report
 from emsco.cascade import FrontModels
-from emsco.costs import Fees
-from emsco.costs.prices import ScoredPrices
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
-from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import MinConfidence, by_class
 from emsco.front import ParetoFront
-from emsco.models.bank import SubsetBank
+from emsco.models.bank import ModelBank
 from emsco.models.recipe import StageRecipe
 from emsco.models.stage_models import PriorModels, StageModels
+from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import CostLimits
+from emsco.scoring.walk import Walk
 from emsco.search.loop import SearchResult
 from emsco.search.plan import SearchPlan, plan_search
 from emsco.search.progress import SearchProgress
@@ -54,12 +55,11 @@ class Workbench:
     rows : ndarray or None
         Numbers of the rows that the bench is for, such as those of a part; None: all.
     stakes : ndarray of shape (n_classes,) or None
-        What an error about each class costs, if models and the bank's counts weigh rows by it.
+        What an error about each class costs, if models and counts of bits weigh rows by it.
     blocks : Blocks
         Groups of features that a search moves together.
-    bank : SubsetBank
-    prices : ScoredPrices or None
-        Prices of blocks that do not cost every scored row the same.
+    bank : ModelBank
+    bits : RowBits
     """
 
     data: TrainingData
@@ -70,36 +70,34 @@ class Workbench:
     rows: IntArray | None = None
     stakes: FloatArray | None = None
     blocks: Blocks = field(init=False)
-    bank: SubsetBank = field(init=False)
-    prices: ScoredPrices | None = field(init=False)
+    bank: ModelBank = field(init=False)
+    bits: RowBits = field(init=False)
 
     def __post_init__(self) -> None:
-        """Open the bank."""
+        """Open the bank, and make room for the bits of scored rows."""
         by_class = check_choice("metric", self.metric, METRICS) != "accuracy"
         # Splines need knots before the bank opens, as they are its inputs.
         staked = self.data.staked(self.stakes)
         object.__setattr__(self, "recipe", self.recipe.prepared(staked, self.splits))
         blocks = Blocks.from_constraints(self.constraints, self.data.costs.names)
-        bank = self.recipe.open_bank(staked, self.splits, blocks.members(), by_class)
+        bank = self.recipe.open_bank(staked, self.splits, blocks.members())
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "bank", bank)
-        object.__setattr__(self, "prices", None)
-        if self.data.prices is not None:
-            # Split after split, as the bits of the bank lie.
-            scored = np.concatenate([rows for _, rows in self.splits])
-            units, costs = staked.units, self.data.costs
-            # What all rows share; features with prices by row cost nothing here.
-            fixed = blocks.costs(costs.fixed())
-            prices = ScoredPrices.from_rows(
-                features=fixed.costs,
-                fees=Fees.from_fees(fixed.fees, fixed.names),
-                evaluation=fixed.evaluation,
-                priced=blocks.of_feature[costs.priced],
-                prices=self.data.prices[scored].T.copy(),
-                weights=np.ones_like(scored) if units is None else units[scored],
-            )
-            object.__setattr__(self, "prices", prices)
-            bank.price(prices.priced, prices.whole)
+        scored = self._scored(staked)
+        costs, prices = self.data.costs, self.data.prices
+        rows = np.concatenate([rows for _, rows in self.splits])
+        # Prices come on top of what else a block costs.
+        beyond, own = blocks.costs(costs.with_usual(0.0)), None if prices is None else prices[rows]
+        units = beyond.in_units(scored.units, own, blocks.of_feature[costs.priced])
+        bits = RowBits(
+            bank,
+            scored,
+            units,
+            by_class=by_class,
+            memory_limit=self.recipe.memory_limit,
+            n_jobs=self.recipe.n_jobs,
+        )
+        object.__setattr__(self, "bits", bits)
 
     @classmethod
     def from_split(
@@ -130,7 +128,7 @@ class Workbench:
         if not isinstance(grid, ThresholdGrid):
             grid = ThresholdGrid.single(by_class(grid, self.data.classes))
         return Evaluator(
-            self.bank,
+            self.bits,
             self.blocks.costs(self.data.costs),
             grid,
             max_stages,
@@ -138,21 +136,22 @@ class Workbench:
             self.limits,
             self.data.per_row,
             self.metric,
-            self.prices,
         )
 
-    def scored_rows(self, grid: ThresholdGrid, *, staked: bool = False) -> ScoredRows:
+    def _scored(self, data: TrainingData) -> ScoredRows:
+        return ScoredRows.from_splits(data, self.splits, self.blocks.members())
+
+    def walk(self, grid: ThresholdGrid, *, staked: bool = False) -> Walk:
         """Send the scored rows one by one through designs with these thresholds.
 
-        If they are `staked`, they have the weights of the bank, and otherwise their own.
+        If they are `staked`, they have the weights of the bits, and otherwise their own.
         """
-        return ScoredRows(
+        return Walk(
             self.bank,
-            self.data.staked(self.stakes) if staked else self.data,
-            self.splits,
+            self._scored(self.data.staked(self.stakes) if staked else self.data),
+            (self.data.rows, self.splits),
             grid,
-            self.blocks.members(),
-            self.prices,
+            self.bits.units,
             self.recipe.n_jobs,
         )
 

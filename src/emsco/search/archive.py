@@ -60,12 +60,10 @@ class Archive:
         places = places[designs[places].distinct()]
         designs, scores = designs[places], scores[places]
         group = tie_groups(scores)
-        # Simplicity is told from packed genes, as long as scoring takes these.
-        genes = designs.packed()
-        order = simplest_first(genes)
+        order = simplest_first(designs)
         _, first, n_tied = np.unique(group[order], return_index=True, return_counts=True)
         front = order[first]
-        best = best_balanced_first(genes[front], scores[front], self._total_cost)
+        best = best_balanced_first(designs[front], scores[front], self._total_cost)
         self._kept = designs, scores, front[best], n_tied[best]
         return bool((~np.isin(group[places >= n_before], group[places < n_before])).any())
 

@@ -8,10 +8,10 @@ from numpy.random import Generator
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.variation import measure_distances
 from emsco.designs.chromosomes import NEVER, compress
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.space import DesignSpace
-from emsco.designs.thresholds import ThresholdGrid
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.loop import Stop, StopReason
@@ -375,9 +375,8 @@ class EvolutionSearch:
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
         return flat[first[:most_subsets]]
 
-    def take_chains(self, genes: StageArray, scores: Scores) -> None:
+    def take_chains(self, designs: Designs, scores: Scores) -> None:
         """Take designs that were made of fitted subsets, and their scores."""
-        designs = Designs.from_packed(genes)
         self._linked_at = self.generation
         if self._nearby:
             self._nearby.note(designs)

@@ -61,7 +61,7 @@ def prove_front(
         try:
             subsets = Subsets.all(evaluator, space, check)
             progress.begin("exact", space.n_features)
-            n_jobs = evaluator.bank.n_jobs
+            n_jobs = evaluator.bits.n_jobs
             found = front_of_chains(subsets, warm.scores, plan.memory_limit, n_jobs, check)
         except Stopped as end:
             found = replace(found, stopped=end.reason)
@@ -77,7 +77,7 @@ def prove_front(
         search = start_evolution(evaluator, settings, rng)
         search.archive.add(first_designs, first_scores)
         if designs:
-            search.archive.add(designs, evaluator.score(designs.packed()))
+            search.archive.add(designs, evaluator.score(designs))
         rest = time_limit and max(0.0, started + time_limit - perf_counter())
         result = evolve(search, evaluator, rest, progress)
         share = f"given up after {found.n_settled / space.size:.0%} of the designs"
@@ -87,14 +87,13 @@ def prove_front(
     reason = replace(stopped or complete, n_settled=found.n_settled, n_designs=space.size)
     if not designs:
         return replace(warm, stop_reason=reason)
-    genes = designs.packed()
-    scores = evaluator.score(genes)
+    scores = evaluator.score(designs)
     if stopped:
         search.archive.add(designs, scores)
         result = SearchResult.from_archive(search.archive, warm.records, reason)
     else:
-        result = SearchResult(genes, scores, warm.records, reason, found.n_tied, proven=True)
-        result = result.take(best_balanced_first(genes, scores, evaluator.costs.total))
+        result = SearchResult(designs, scores, warm.records, reason, found.n_tied, proven=True)
+        result = result.take(best_balanced_first(designs, scores, evaluator.costs.total))
     # The end of an exact search counts as one more generation.
     generation, seconds = warm.records[-1].generation + 1, perf_counter() - started
     best = result.designs, result.scores

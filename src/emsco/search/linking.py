@@ -11,7 +11,8 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.typing import StageArray, WordArray
+from emsco._base.typing import WordArray
+from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
@@ -64,26 +65,26 @@ def give_chains(search: EvolutionSearch, evaluator: Evaluator) -> None:
 def most_subsets(evaluator: Evaluator) -> int:
     """Most subsets that one step can link, a few chains for each."""
     levels = len(evaluator.grid.early) + len(evaluator.grid.last)
-    per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, evaluator.bank.n_words)
+    per_pair = _NESTED / 2 * _WIDTH * levels * min(_MOST_WORDS, evaluator.bits.n_words)
     # Pairs of subsets are compared, so their number goes with the root of the work.
     return max(64, int(np.sqrt(_WORK / per_pair)))
 
 
-def link(evaluator: Evaluator, space: DesignSpace, subsets: WordArray, front: Scores) -> StageArray:
+def link(evaluator: Evaluator, space: DesignSpace, subsets: WordArray, front: Scores) -> Designs:
     """Return the best designs made of fitted subsets, of which `subsets` are promising.
 
     In a small space with one threshold, where everything is bought, these are the best of all
     chains of all fitted subsets. Otherwise a few chains of each promising one are followed. Designs
     that one of `front` beats are left out.
     """
-    n_words = evaluator.bank.n_words
+    n_words = evaluator.bits.n_words
     is_small = space.n_features <= MOST_FEATURES and not space.allow_exclusion
     work = 2.0**space.n_features * space.n_features * n_words
     if is_small and evaluator.grid.is_single and work <= _EXACT_WORK:
         every = Subsets.some(evaluator, space, evaluator.subsets, n_words)
         found = _front_of(every, front, every.last)
         if found.stopped is None:  # else there was too little memory
-            return found.designs.packed()
+            return found.designs
     return linked_front(evaluator, space, subsets, front)
 
 
@@ -93,7 +94,7 @@ def linked_front(
     words: WordArray,
     front: Scores | None = None,
     width: int = _WIDTH,
-) -> StageArray:
+) -> Designs:
     """Return the best designs made of these subsets, one for each vector of objectives.
 
     If the last stage may answer everyone or reject some, designs that answer everyone are linked
@@ -105,8 +106,8 @@ def linked_front(
     """
     subsets = Subsets.some(evaluator, space, words, _MOST_WORDS)
     kinds = [subsets.last, subsets.last[:1]] if evaluator.grid.may_answer_all else [subsets.last]
-    designs = [_front_of(subsets, front, last, width).designs.packed() for last in kinds]
-    return np.unique(np.concatenate(designs), axis=0) if len(designs) > 1 else designs[0]
+    designs = [_front_of(subsets, front, last, width).designs for last in kinds]
+    return Designs.concatenate(designs).sorted() if len(designs) > 1 else designs[0]
 
 
 def _front_of(

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from emsco._base.text import counted
-from emsco._base.typing import IntArray, StageArray
+from emsco._base.typing import IntArray
 from emsco.designs.population import Designs
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
@@ -141,7 +141,7 @@ class SearchRecord:
     """The state of a search after one generation."""
 
     generation: int
-    best: StageArray
+    best: Designs
     best_scores: Scores
     n_front: int
     n_designs: int
@@ -152,7 +152,7 @@ class SearchRecord:
     def from_front(
         cls,
         generation: int,
-        designs: StageArray,
+        designs: Designs,
         scores: Scores,
         evaluator: Evaluator,
         seconds: float,
@@ -160,7 +160,7 @@ class SearchRecord:
         """Record a search whose front is `designs`, best first."""
         return cls(
             generation,
-            designs[0],
+            designs[:1],
             scores[[0]],
             len(designs),
             evaluator.n_designs,
@@ -180,24 +180,24 @@ class SearchResult:
         Number of designs with the objectives of each one in `designs`. None: `designs` lists all.
     proven : bool
         Whether no design of the whole space is better.
-    scored : ndarray of shape (n_scored, n_features) or None
+    scored : Designs or None
         All designs that were scored, in no order.
     """
 
-    designs: StageArray
+    designs: Designs
     scores: Scores
     records: tuple[SearchRecord, ...]
     stop_reason: StopReason
     n_tied: IntArray | None = None
     proven: bool = False
-    scored: StageArray | None = None
+    scored: Designs | None = None
 
     @classmethod
     def from_archive(
         cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: StopReason
     ) -> Self:
         """Make a result of the front of an archive."""
-        return cls(*_packed(archive.front()), records, stop_reason, archive.n_tied())
+        return cls(*archive.front(), records, stop_reason, archive.n_tied())
 
     def take(self, kept: IntArray) -> Self:
         """Return the designs at some positions alone."""
@@ -207,11 +207,6 @@ class SearchResult:
             scores=self.scores[kept],
             n_tied=None if self.n_tied is None else self.n_tied[kept],
         )
-
-
-def _packed(front: tuple[Designs, Scores]) -> tuple[StageArray, Scores]:
-    """Pack the designs of a front, as long as scoring takes no stages and levels apart."""
-    return front[0].packed(), front[1]
 
 
 class _TimeIsUp(Exception):  # noqa: N818 - from a batch of fits to the loop, seen by nobody
@@ -239,7 +234,7 @@ def run_search(
     first, least, may_stop = Archive(evaluator.costs.total), max(limit, _FIRST), False
 
     def score(designs: Designs) -> Scores:
-        return evaluator.score(designs.packed())  # as long as it takes no stages and levels apart
+        return evaluator.score(designs)
 
     def is_over() -> bool:
         return perf_counter() - started > least
@@ -252,10 +247,10 @@ def run_search(
         front = search.front if search.generation >= 0 else first.front()
         seconds = perf_counter() - started
         generation = max(search.generation, 0)
-        return SearchRecord.from_front(generation, *_packed(front), evaluator, seconds)
+        return SearchRecord.from_front(generation, *front, evaluator, seconds)
 
     try:
-        with nullcontext() if time_limit is None else evaluator.bank.reporting(check_time):
+        with nullcontext() if time_limit is None else evaluator.bits.bank.reporting(check_time):
             designs, end = search.ask(), 0
             while time_limit is not None and end < len(designs):
                 part, end = designs[end : 2 * end + 1], 2 * end + 1
@@ -286,4 +281,4 @@ def run_search(
     archive = search.archive if search.generation >= 0 else first
     if archive is not None:
         return SearchResult.from_archive(archive, tuple(records), reason)
-    return SearchResult(*_packed(search.front), tuple(records), reason)
+    return SearchResult(*search.front, tuple(records), reason)

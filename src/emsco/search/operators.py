@@ -15,9 +15,9 @@ from numpy.random import Generator
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco._kernels.variation import cross_rows, mutate_rows, take_steps
 from emsco.designs.chromosomes import NEVER, compress, stage_counts
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
-from emsco.designs.thresholds import ThresholdGrid
 
 _INITIAL_RATE = 0.5
 

@@ -14,6 +14,7 @@ from emsco._base.text import brief
 from emsco._base.typing import IntArray, StageArray
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
+from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import ParameterError
@@ -143,7 +144,7 @@ def count_designs(
     designs = DesignSpace(len(answers.costs.names), max_stages)
     evaluator = answers._evaluator(min_confidence, max_stages)
     units = evaluator.units
-    if not units.are_whole or units.fees or units.evaluation:
+    if not units.are_whole or units.fees.size or units.evaluation:
         raise ParameterError("costs must be whole numbers without fees to count all designs.")
     subsets = Subsets.all(evaluator, designs)
     return landscape_of(subsets, units.per_one, check_jobs(n_jobs))
@@ -181,10 +182,10 @@ def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
     front : Front
     costs : FeatureCosts
     """
-    designs, counts = front.designs, front.counts
-    if len(costs.names) != designs.shape[1]:
+    designs, counts = Designs.of(compress(front.designs)), front.counts
+    if len(costs.names) != designs.stages.shape[1]:
         raise ParameterError(
-            f"costs must be of the {designs.shape[1]} features of the front, got those of "
+            f"costs must be of the {designs.stages.shape[1]} features of the front, got those of "
             f"{len(costs.names)}."
         )
     if check_choice("rule", rule, ("fittest", "balanced")) == "balanced":

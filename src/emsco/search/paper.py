@@ -61,7 +61,7 @@ class PaperLoop:
             designs = Designs.concatenate([self._elite[0], designs])
             scores = Scores.concatenate([self._elite[1], scores])
         self.generation += 1
-        ranking = Ranking.from_scores(designs.stages, scores, self._smallest_cost, settings.epsilon)
+        ranking = Ranking.from_scores(designs, scores, self._smallest_cost, settings.epsilon)
         distinct = ranking.distinct
         front = distinct[ranking.level[distinct] == 0]
         best = designs.stages[front[0]]

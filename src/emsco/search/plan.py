@@ -49,7 +49,7 @@ class SearchPlan:
     settings : SearchSettings
         Of "exact", "evolution" or "paper".
     memory_limit : int
-        Bytes that an exact search may use beside the bank.
+        Bytes that an exact search may use beside bits and models.
     note : str
         Why "auto" did not choose exact search. It becomes the note of the stop reason.
     forecast : str
@@ -112,35 +112,35 @@ class SearchPlan:
 
     def obstacle(self, time_limit: float | None) -> str:
         """Say what keeps exact search from running, or "auto" from choosing it; else empty."""
-        evaluator, space, bank = self.evaluator, self.space, self.evaluator.bank
+        evaluator, space, bits = self.evaluator, self.space, self.evaluator.bits
         if evaluator.metric != "accuracy":
             return f"exact search does not support {metric_name(evaluator.metric)}"
         if evaluator.limits.has_delays:
             return "exact search does not support limits on delays"
-        if evaluator.prices is not None:
+        if evaluator.costs.prices:
             return "exact search does not support prices that differ from row to row"
         n_features, n_subsets = space.n_features, 2**space.n_features - 1
         would = f"{self.exactly} would"
         if n_features > _MOST_FEATURES:
             return f"{would} fit {_readable(n_subsets)} models"
-        if n_subsets > bank.capacity:
-            return f"{would} keep {n_subsets:,} models where memory_limit holds {bank.capacity:,}"
-        n_bytes = Subsets.n_bytes(n_features, evaluator.grid.n_levels, bank.n_words)
+        if n_subsets > bits.capacity:
+            return f"{would} keep {n_subsets:,} models where memory_limit holds {bits.capacity:,}"
+        n_bytes = Subsets.n_bytes(n_features, evaluator.grid.n_levels, bits.n_words)
         if n_bytes > self.memory_limit:
             return f"{would} keep {n_bytes:,} bytes where memory_limit is {self.memory_limit:,}"
-        if space.size >= _MOST_DESIGNS or bank.n_rows >= _MOST_ROWS:
+        if space.size >= _MOST_DESIGNS or bits.n_rows >= _MOST_ROWS:
             return f"{would} need larger whole numbers than there are"
         seconds, most = self.exact_seconds, DAY
         if self.settings.kind == "auto":
-            if n_subsets > _FEW_FITS and bank.engine.seconds_per_fit() is None:
+            if n_subsets > _FEW_FITS and bits.bank.engine.seconds_per_fit() is None:
                 return f"{would} fit {n_subsets:,} models"
-            most = min(MAX_EXACT, math.inf if time_limit is None else time_limit * bank.n_jobs)
+            most = min(MAX_EXACT, math.inf if time_limit is None else time_limit * bits.n_jobs)
         return f"{would} take {duration(seconds)} on one core" if seconds > most else ""
 
     @property
     def exact_seconds(self) -> float:
         """Estimated time on one core: to fit all models, and to settle designs or chains."""
-        space, per_fit = self.space, self.evaluator.bank.engine.seconds_per_fit()
+        space, per_fit = self.space, self.evaluator.bits.bank.engine.seconds_per_fit()
         fitting = 2.0**space.n_features * (per_fit or 0.0)
         if not self.evaluator.grid.is_single:
             rarely = 4 * math.sqrt(max(space.n_early, space.n_last))
@@ -151,7 +151,7 @@ class SearchPlan:
     @property
     def seconds_per_label(self) -> float:
         """Estimated time to try a label with a larger subset, at all levels."""
-        grid, n_words = self.evaluator.grid, self.evaluator.bank.n_words
+        grid, n_words = self.evaluator.grid, self.evaluator.bits.n_words
         return _PER_LEVEL * (len(grid.early) + 1) + _PER_WORD * n_words * grid.n_levels
 
     def check_limits(self) -> None:
@@ -215,8 +215,8 @@ def plan_search(
             f'search must be "evolution", "paper" or "auto" here, got "exact": {obstacle}.'
         )
     forecast, max_tried = "", None
-    if evaluator.bank.engine.seconds_per_fit() is not None:
-        seconds = plan.exact_seconds / evaluator.bank.n_jobs
+    if evaluator.bits.bank.engine.seconds_per_fit() is not None:
+        seconds = plan.exact_seconds / evaluator.bits.n_jobs
         forecast = f"{plan.exactly} should take {duration(seconds)}"
     if is_auto:
         max_tried = int(_LONGER * MAX_EXACT / plan.seconds_per_label)

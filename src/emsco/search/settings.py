@@ -10,8 +10,8 @@ import numpy as np
 
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco.designs.chromosomes import MOST_STAGES
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace, default_max_stages
-from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import ParameterError
 
 # How each setting is checked, and between which limits; those in `_OPTIONAL` may be None.

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import comb
 from typing import Self
 
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco._base.workers import slices
 from emsco._kernels.labels import Space, join_larger, note_designs
 from emsco.designs.chromosomes import subsets_of_words, words_of_subsets
 from emsco.designs.space import DesignSpace
@@ -23,6 +25,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST
 from emsco.scoring.scores import Scores
 
+_AT_ONCE = 2**13  # subsets to fit between two checks
 _LINES = 1024  # about as many steps of rows tell known designs apart
 _MOST_DIGITS = 90  # of a number that is no infinity, with any stages
 
@@ -76,14 +79,22 @@ class Subsets:
         cls, evaluator: Evaluator, space: DesignSpace, check: Callable[[], None] | None = None
     ) -> Self:
         """Fit the model of every subset; `check` is called between batches, and may raise."""
-        bank, grid = evaluator.bank, evaluator.grid
-        shape = (2**bank.n_features, grid.n_levels, bank.n_words)
-        accepts, errs = np.empty(shape, dtype=np.uint64), np.empty(shape, dtype=np.uint64)
-        for level in range(grid.n_levels):
-            accepts[:, level], correct = bank.bits(grid, level, check)
-            errs[:, level] = accepts[:, level] & ~correct
-        bought = (np.arange(len(accepts))[:, None] >> np.arange(bank.n_features) & 1).astype(bool)
-        return cls._of(evaluator, space, bought, accepts, errs, *bank.sampled_words(bank.n_words))
+        bits, grid = evaluator.bits, evaluator.grid
+        n_features = bits.bank.n_features
+        shape = (2**n_features, grid.n_levels, bits.n_words)
+        accepts, errs = np.zeros((2, *shape), dtype=np.uint64)  # the empty subset has no model
+        every = np.arange(2**n_features, dtype=np.uint64)[:, None]
+        # In parts even if all would fit, so that `check` can stop between them.
+        for level, part in product(
+            range(grid.n_levels), slices(len(every) - 1, min(bits.capacity, _AT_ONCE))
+        ):
+            if check:
+                check()
+            here = slice(part.start + 1, part.stop + 1)
+            accepts[here, level], correct = bits.of_subsets(every[here], grid, level)
+            errs[here, level] = accepts[here, level] & ~correct
+        bought = (np.arange(len(accepts))[:, None] >> np.arange(n_features) & 1).astype(bool)
+        return cls._of(evaluator, space, bought, accepts, errs, *bits.sampled_words(bits.n_words))
 
     @classmethod
     def some(
@@ -93,16 +104,17 @@ class Subsets:
 
         Where scored rows fill more than `max_words`, as many stand for all.
         """
-        bank, grid = evaluator.bank, evaluator.grid
-        full = words_of_subsets(np.ones((1, bank.n_features), dtype=np.bool_))
+        bits, grid = evaluator.bits, evaluator.grid
+        n_features = bits.bank.n_features
+        full = words_of_subsets(np.ones((1, n_features), dtype=np.bool_))
         members = np.unique(np.concatenate([full, members])[:, ::-1], axis=0)[:, ::-1]
-        bought = subsets_of_words(members, bank.n_features)
+        bought = subsets_of_words(members, n_features)
         if space.first is not None:
             members, bought = members[bought[:, space.first]], bought[bought[:, space.first]]
-        words, n_rows = bank.sampled_words(max_words)
-        bits = [bank.bits_of(members, grid, level, words) for level in range(grid.n_levels)]
+        words, n_rows = bits.sampled_words(max_words)
+        by_level = [bits.of_subsets(members, grid, level, words) for level in range(grid.n_levels)]
         # With the empty set before them, which has no model.
-        accepts, correct = np.pad(np.stack(bits, axis=2), ((0, 0), (1, 0), (0, 0), (0, 0)))
+        accepts, correct = np.pad(np.stack(by_level, axis=2), ((0, 0), (1, 0), (0, 0), (0, 0)))
         bought = np.pad(bought, ((1, 0), (0, 0)))
         return cls._of(evaluator, space, bought, accepts, accepts & ~correct, words, n_rows)
 
@@ -117,21 +129,21 @@ class Subsets:
         words: IntArray,
         n_rows: int,
     ) -> Self:
-        bank, costs, grid = evaluator.bank, evaluator.usual, evaluator.grid
+        bits, costs, grid = evaluator.bits, evaluator.units, evaluator.grid
         return cls(
             space,
             bought,
             accepts,
             errs,
-            weights=bank.word_weights[words],
+            weights=bits.word_weights[words],
             n_rows=n_rows,
-            missing=bank.missing.take(words, axis=1),
+            missing=bits.missing.take(words, axis=1),
             early=grid.early,
             last=grid.last,
-            prices=costs.features,
-            cost=costs.of_subsets(bought).astype(np.float64),
+            prices=costs.average,
+            cost=costs.paid(bought).astype(np.float64),
             evaluation=float(costs.evaluation),
-            most_spent=evaluator.most_spent * (n_rows / bank.n_rows),
+            most_spent=evaluator.most_spent * (n_rows / bits.n_rows),
             most_paid=float(evaluator.most_paid),
         )
 
