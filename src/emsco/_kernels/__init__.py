@@ -1,6 +1,6 @@
 """Compiled inner loops, in Python that Cython compiles ahead of time: setup.py says how.
 
-Import a kernel as any function: `from emsco._kernels.judgement import judge_rows`. Arguments are
+Import a kernel as any function: `from emsco._kernels.judgement import answer_rows`. Arguments are
 contiguous arrays of the types in `arrays.pxd`. Uncompiled, a kernel is its own slow twin, which
 tests run (tests/support/plain.py). Kernels that gain from a later x86 are there once more, in a
 folder by its name, to be found first where the machine is one. `EMSCO_CPU`, which is base, avx2 or

@@ -18,14 +18,12 @@ ctypedef const long long[::1] Ints1
 ctypedef const long long[:, ::1] Ints2
 ctypedef long long[::1] OutInts1
 ctypedef long long[:, ::1] OutInts2
-ctypedef long long[:, :, ::1] OutInts3
 
 ctypedef int[::1] OutSmallInts1
 ctypedef int[:, :, ::1] OutSmallInts3
 
 ctypedef const short[::1] Stages1
 ctypedef const short[:, ::1] Stages2
-ctypedef short[::1] OutStages1
 ctypedef short[:, ::1] OutStages2
 
 # Truth values and labels.

@@ -5,22 +5,21 @@ from __future__ import annotations
 import cython
 from cython.cimports.emsco._kernels.arrays import (
     Bytes1,
+    Bytes2,
     Floats1,
+    Floats2,
     Ints1,
     Ints2,
     OutBytes1,
-    OutFloats1,
     OutInts1,
     OutInts2,
-    OutInts3,
     OutSingles1,
     OutSingles2,
-    OutStages1,
     OutWords1,
     OutWords2,
     Singles1,
-    Stages1,
     Stages2,
+    Words1,
     Words2,
 )
 from cython.cimports.emsco._kernels.bits import popcount
@@ -28,9 +27,74 @@ from cython.cimports.emsco._kernels.bits import popcount
 _EVERY = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
+def mark_rows(
+    winner: Bytes2,
+    confidence: Floats2,
+    truth: Bytes1,
+    units: Ints1,
+    ends: Ints1,
+    places: Ints1,
+    order: Ints1,
+    thresholds: Floats1,
+    slots: Ints1,
+    accepted: OutWords2,
+    correct: OutWords2,
+    sums: OutInts2,
+    sure: OutBytes1,
+) -> None:
+    """Mark the scored rows that models accept at a threshold, and the correct ones, as bits.
+
+    Answers of model ``places[s]`` are marked in slot ``slots[s]``. Bit b stands for row
+    ``order[b]``; -1 is padding. A row is accepted where its confidence reaches the threshold of its
+    class. `sums` gets the units of the accepted rows of each split, which ends where `ends` says.
+    `sure` is scratch for a byte a row.
+    """
+    n_words = accepted.shape[1]
+    accepts: cython.ulonglong
+    corrects: cython.ulonglong
+    bit: cython.ulonglong
+    total: cython.longlong
+    is_sure: cython.bint
+    is_right: cython.bint
+    with cython.nogil:
+        for s in range(slots.shape[0]):
+            m, slot, begin = places[s], slots[s], 0
+            for k in range(ends.shape[0]):
+                total = 0
+                for r in range(begin, ends[k]):
+                    is_sure = confidence[m, r] >= thresholds[winner[m, r]]
+                    is_right = is_sure and winner[m, r] == truth[r]
+                    sure[r] = (1 if is_sure else 0) + (2 if is_right else 0)
+                    total += units[r] if is_sure else 0
+                sums[s, k] = total
+                begin = ends[k]
+            for w in range(n_words):
+                accepts, corrects = 0, 0
+                for b in range(min(64, order.shape[0] - 64 * w)):
+                    r = order[64 * w + b]
+                    if r >= 0:
+                        bit = sure[r]
+                        accepts |= (bit & 1) << b
+                        corrects |= (bit >> 1) << b
+                accepted[slot, w], correct[slot, w] = accepts, corrects
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _leaving(
+    accepted: Words2, valid: Words1, refused: Bytes1, slot: cython.Py_ssize_t, w: cython.Py_ssize_t
+) -> cython.ulonglong:
+    """Rows that leave at a stage: those that it accepts, or every row if it is refused."""
+    return valid[w] if refused[slot] else accepted[slot, w]
+
+
 def count_exits(
     accepted: Words2,
     correct: Words2,
+    valid: Words1,
+    refused: Bytes1,
     weights: Ints1,
     missing: Words2,
     designs: Stages2,
@@ -44,10 +108,11 @@ def count_exits(
 ) -> None:
     """Add, per design and stage, the rows that leave there and those that leave correctly.
 
-    A row counts as often as `weights` says of its word. Where `missing`, features × words, has a
-    row's bit for a feature that a stage buys, the row does not leave there; `designs` has the
-    stage that buys each feature. If `weights` is empty, each row counts once and `missing` is
-    ignored. `undecided` and `blocked` are scratch for one bit per row.
+    `chains` has the slot of each stage. At a slot that is `refused`, every row leaves, and none
+    correctly. A row counts as often as `weights` says of its word. Where `missing`, features ×
+    words, has a row's bit for a feature that a stage buys, the row does not leave there; `designs`
+    has the stage that buys each feature. If `weights` is empty, each row counts once and `missing`
+    is ignored. `undecided` and `blocked` are scratch for one bit per row.
 
     If `ends` is not empty, rows are also counted by class: class c has the words from `ends[c]` to
     `ends[c + 1]`, and `exits` and `correct_exits` have a column for each class, over all stages,
@@ -56,6 +121,8 @@ def count_exits(
     n_words = accepted.shape[1]
     is_plain: cython.bint = weights.shape[0] == 0
     n_counted = max(0, ends.shape[0] - 1)
+    here: cython.ulonglong
+    right: cython.ulonglong
     with cython.nogil:
         for d in range(chains.shape[0]):
             for w in range(n_words):
@@ -69,17 +136,22 @@ def count_exits(
                     if n_counted:
                         first, end = ends[c], ends[c + 1]
                     n_leaving, n_correct = 0, 0
-                    if is_plain:
+                    if is_plain and not refused[m]:
                         for w in range(first, end):
                             n_leaving += popcount(undecided[w] & accepted[m, w])
                             n_correct += popcount(undecided[w] & correct[m, w])
                             undecided[w] &= ~accepted[m, w]
                     else:
                         for w in range(first, end):
-                            free = undecided[w] & ~blocked[w]
-                            n_leaving += weights[w] * popcount(free & accepted[m, w])
-                            n_correct += weights[w] * popcount(free & correct[m, w])
-                            undecided[w] &= ~(free & accepted[m, w])
+                            here = undecided[w] & _leaving(accepted, valid, refused, m, w)
+                            weight = 1
+                            if not is_plain:
+                                here &= ~blocked[w]
+                                weight = weights[w]
+                            right = 0 if refused[m] else here & correct[m, w]
+                            n_leaving += weight * popcount(here)
+                            n_correct += weight * popcount(right)
+                            undecided[w] &= ~here
                     exits[d, n_counted + j] += n_leaving
                     correct_exits[d, n_counted + j] += n_correct
                     if n_counted:
@@ -125,6 +197,8 @@ def _price_of(rows: OutWords1, prices: Ints2, f: cython.Py_ssize_t) -> cython.lo
 
 def add_prices(
     accepted: Words2,
+    valid: Words1,
+    refused: Bytes1,
     missing: Words2,
     prices: Ints2,
     priced: Ints1,
@@ -132,16 +206,16 @@ def add_prices(
     chains: Ints2,
     spent: OutInts1,
     undecided: OutWords1,
+    blocked: OutWords1,
 ) -> None:
     """Add to `spent`, per design, what all rows together pay for features with prices by row.
 
     `prices` has a line for each such feature, `priced` says which it is, and a column for each bit:
     the price of its row, times its weight, and 0 for padding. A row pays for what a stage buys if
-    it is undecided before. `missing` blocks rows as in `count_exits`.
+    it is undecided before. Rows leave as in `count_exits`.
     """
     n_words = accepted.shape[1]
     last: cython.Py_ssize_t
-    blocked: cython.ulonglong
     with cython.nogil:
         for d in range(chains.shape[0]):
             last = -1  # stage after which no priced feature is bought
@@ -155,44 +229,11 @@ def add_prices(
                         spent[d] += _price_of(undecided, prices, f)
                 if j == last:
                     break
+                _block(missing, designs, d, j, blocked)
                 for w in range(n_words):
-                    blocked = 0
-                    for i in range(missing.shape[0]):
-                        if designs[d, i] == j:
-                            blocked |= missing[i, w]
-                    undecided[w] &= ~accepted[chains[d, j], w] | blocked
-
-
-def code_rows(
-    truth: Ints1,
-    given: Bytes1,
-    stage: Ints1,
-    confidence: Singles1,
-    codes: OutStages1,
-    counts: OutInts2,
-    sure: OutFloats1,
-) -> None:
-    """Code what happened to each row: three times its stage, plus 1 if correct and 2 if wrong.
-
-    `counts` is codes × classes, and `sure` has a number for each stage: the summed confidence of
-    the rows that are answered there. Both must be 0.
-    """
-    n_classes = counts.shape[1]
-    with cython.nogil:
-        for i in range(truth.shape[0]):
-            code = 3 * stage[i]
-            if given[i] < n_classes:
-                code += 1 if given[i] == truth[i] else 2
-                sure[stage[i]] += confidence[i]
-            codes[i] = code
-            counts[code, truth[i]] += 1
-
-
-def count_pairs(first: Stages1, second: Stages1, truth: Ints1, counts: OutInts3) -> None:
-    """Count rows by two codes and their class; `counts` must be 0."""
-    with cython.nogil:
-        for i in range(truth.shape[0]):
-            counts[first[i], second[i], truth[i]] += 1
+                    undecided[w] &= blocked[w] | ~_leaving(
+                        accepted, valid, refused, chains[d, j], w
+                    )
 
 
 def follow_stage(
@@ -227,11 +268,10 @@ def follow_stage(
 
 def add_shares(
     given: Bytes1,
-    stage: Ints1,
-    truth: Ints1,
+    truth: Bytes1,
+    paid: Floats1,
     rows: Ints1,
     share: Singles1,
-    paid: Floats1,
     n_classes: cython.Py_ssize_t,
     sums: OutSingles2,
 ) -> None:
@@ -243,7 +283,7 @@ def add_shares(
     price: cython.float
     with cython.nogil:
         for i in range(given.shape[0]):
-            row, part, price = rows[i], share[i], paid[stage[i]]
+            row, part, price = rows[i], share[i], paid[i]
             if given[i] < n_classes:
                 sums[0, row] += part
                 if given[i] == truth[i]:

@@ -1,4 +1,4 @@
-"""Rows through models: bits of scored rows, decisions of new rows.
+"""Rows through models: answers about scored rows, decisions of new rows.
 
 Every product and sum of a logit and a confidence is rounded on its own, in one fixed order, so
 that a row is decided alike in whatever batch or SIMD lane it lands.
@@ -9,17 +9,15 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.emsco._kernels.arrays import (
-    Bytes1,
     Floats1,
     Floats2,
     Floats3,
     Ints1,
     Ints2,
+    OutBytes2,
     OutFloats1,
     OutFloats2,
     OutInts1,
-    OutWords2,
-    Words1,
 )
 from cython.cimports.emsco._kernels.bits import power_of_two
 from cython.cimports.libc.math import floor, log
@@ -198,35 +196,27 @@ def fill_probabilities(
                 probabilities[start + r, k] = logits[k, r] * confidence[r]
 
 
-def judge_rows(
+def answer_rows(
     rows: Floats2,
-    labels: Bytes1,
     columns: Ints2,
     sizes: Ints1,
     coefs: Floats3,
-    slots: Ints1,
-    thresholds: Floats1,
-    valid: Words1,
-    accepted: OutWords2,
-    correct: OutWords2,
+    begin: cython.Py_ssize_t,
+    winner: OutBytes2,
+    confidence: OutFloats2,
     work: OutFloats2,
-    winner: OutInts1,
+    likeliest: OutInts1,
 ) -> None:
-    """Mark the scored rows that each model accepts, and the correct ones among them, as bits.
+    """Likeliest class of each row by each model, and its probability, from column `begin` on.
 
-    `coefs` is models × outputs × columns; two classes have one output. A row is accepted where the
-    probability of the likeliest class reaches that class's threshold, and where its bit in `valid`
-    says that it is one. `work` has a line for each output and two more, for the 64 rows of a word,
-    as `winner` has one.
+    `rows` is inputs × rows and `coefs` models × outputs × columns; two classes have one output.
+    Where logits are NaN, so is the probability. `work` has a line for each output and two more, for
+    64 rows, as `likeliest` has one.
     """
     n_rows, n_outputs = rows.shape[1], coefs.shape[1]
     logits: OutFloats2 = work[:n_outputs]
     top: OutFloats1 = work[n_outputs]
-    confidence: OutFloats1 = work[n_outputs + 1]
-    accepts: cython.ulonglong
-    corrects: cython.ulonglong
-    sure: cython.ulonglong
-    is_correct: cython.ulonglong
+    sure: OutFloats1 = work[n_outputs + 1]
     with cython.nogil:
         for m in range(sizes.shape[0]):
             for start in range(0, n_rows, 64):
@@ -238,16 +228,10 @@ def judge_rows(
                         c, b = columns[m, i], coefs[m, k, i]
                         for r in range(n):
                             logits[k, r] += b * rows[c, start + r]
-                find_likeliest(logits, 0, n, top, winner, confidence)
-                accepts, corrects = 0, 0
+                find_likeliest(logits, 0, n, top, likeliest, sure)
                 for r in range(n):
-                    # No class wins, and no threshold is reached, where logits are NaN.
-                    sure = 1 if confidence[r] >= thresholds[max(winner[r], 0)] else 0
-                    is_correct = 1 if winner[r] == labels[start + r] else 0
-                    accepts |= sure << r
-                    corrects |= (sure & is_correct) << r
-                accepted[slots[m], start // 64] = accepts & valid[start // 64]
-                correct[slots[m], start // 64] = corrects & valid[start // 64]
+                    winner[m, begin + start + r] = max(likeliest[r], 0)
+                    confidence[m, begin + start + r] = sure[r]
 
 
 @cython.cfunc
@@ -283,7 +267,7 @@ def decide_rows(
     winner: OutInts1,
     confidence: OutFloats1,
 ) -> None:
-    """Send each row of X through stages `first` to `end` - 1, in the order `judge_rows` adds up.
+    """Send each row of X through stages `first` to `end` - 1, in the order `answer_rows` adds up.
 
     `thresholds` is stages × classes. `stage` is the exit stage from 0, or the number of stages for
     a row that does not leave; `winner` and `confidence` are those of the last stage that saw the
@@ -350,7 +334,7 @@ def _fill_logits(
     values: OutFloats2,
     logits: OutFloats2,
 ) -> cython.void:
-    """Logits of stage j for a few rows, outputs × rows, in the order `judge_rows` adds up.
+    """Logits of stage j for a few rows, outputs × rows, in the order `answer_rows` adds up.
 
     `values` keeps the columns that are standardised already: their last place is 1, and 0 if not.
     """

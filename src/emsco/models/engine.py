@@ -1,4 +1,4 @@
-"""An engine fits the models of a bank and judges rows by them; here, logistic models in batches.
+"""An engine fits the models of a bank and asks them about rows; here, logistic models in batches.
 
 `emsco.models.outcome_engine` has the engine of all other models.
 """
@@ -18,7 +18,6 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, one_thread, slices
 from emsco.models.batches import ModelBatch, Models, n_outputs_of
-from emsco.models.bits import BitBank
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, Shard, SplitData, cut_shards
@@ -35,7 +34,7 @@ Answers: TypeAlias = tuple[LabelArray, FloatArray]
 
 
 class Engine(ABC):
-    """Fits one model per subset of the inputs, and judges the scored rows by it.
+    """Fits one model per subset of the inputs, and asks it about the scored rows.
 
     Attributes
     ----------
@@ -44,30 +43,19 @@ class Engine(ABC):
     n_train : int
         Training rows, over all splits.
     n_classes : int
-    bits : sequence of BitBank
-        Bits of the scored rows, in one or more parts.
-    split_of : sequence of int
-        Number of the split that each part of `bits` belongs to.
-    truth : list of ndarray
-        Class of each row of each part of `bits`, in the order of bits.
     """
 
     kept: int
     n_train: int
     n_classes: int
-    bits: Sequence[BitBank]
-    split_of: Sequence[int]
-    truth: list[LabelArray]
 
     @abstractmethod
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit subsets of shape (n_subsets, n_inputs); return numbers, (n_subsets, kept)."""
 
     @abstractmethod
-    def judge(
-        self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
-    ) -> None:
-        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
+    def scored_answers(self, subsets: BoolArray, numbers: FloatArray) -> Answers:
+        """Answers of fitted models for all scored rows, split after split."""
 
     @abstractmethod
     def answers(
@@ -145,15 +133,12 @@ class LogisticEngine(Engine):
         # An intercept and a weight for each input, of each output and split.
         self.kept = len(splits) * self.n_outputs * (n_inputs + 1)
         self.n_train = sum(split.n_rows for split in splits)
-        self.bits = [shard.bits for split in splits for shard in split.shards]
-        self.split_of = [i for i, split in enumerate(splits) for _ in split.shards]
-        self.truth = [shard.truth for split in splits for shard in split.shards]
         self._workers = Workers(n_jobs)
 
     def without_rows(self) -> Self:
         """Return a copy that can only `answers`, and holds no rows."""
         other = copy(self)
-        other.splits, other.bits, other.truth = (), (), []
+        other.splits = ()
         return other
 
     def seconds_per_fit(self) -> float:
@@ -199,23 +184,17 @@ class LogisticEngine(Engine):
         coefs = self.coefs(numbers)
         return coefs[:, :, 0] if self.n_outputs == 1 else coefs
 
-    def judge(
-        self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
-    ) -> None:
-        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
-        coefs = self.lines(numbers)
-
-        def judge(part: slice) -> None:
-            for split, spread in zip(self.splits, coefs, strict=True):
-                models = Models.from_subsets(subsets[part], spread[part])
-                for shard in split.shards:
-                    shard.judge(models, slots[part], thresholds)
-
-        n_jobs = self._workers.n_jobs
-        # Small batches cost more to hand out than to judge.
-        worth = len(slots) * self.n_train > _WORTH_FITTING
-        size = max(8, -(-len(slots) // (4 * n_jobs))) if worth else len(slots)
-        self._workers.run(judge, list(slices(len(slots), size)))
+    def scored_answers(self, subsets: BoolArray, numbers: FloatArray) -> Answers:
+        """Answers of fitted models for all scored rows, split after split."""
+        n_scored = sum(shard.n_scored for split in self.splits for shard in split.shards)
+        winner = np.empty((len(subsets), n_scored), dtype=np.uint8)
+        confidence, begin = np.empty(winner.shape), 0
+        for split, spread in zip(self.splits, self.lines(numbers), strict=True):
+            models = Models.from_subsets(subsets, spread)
+            for shard in split.shards:
+                shard.answer(models, begin, winner, confidence)
+                begin += shard.n_scored
+        return winner, confidence
 
     def answers(
         self, subsets: BoolArray, numbers: FloatArray, rows: Any, scored: Sequence[IntArray]

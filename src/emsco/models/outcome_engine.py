@@ -16,7 +16,6 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Report
 from emsco.models.batches import Models
-from emsco.models.bits import pack
 from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.engine import Answers, Engine, SplitRows
 from emsco.models.scaling import mean_of_known
@@ -73,13 +72,6 @@ class OutcomeEngine(Engine):
         self.n_train = sum(one.n_train for one in fitters)
         self._n_scored = [one.n_scored for one in fitters]
         self.kept = 2 * sum(self._n_scored)
-        self.split_of = range(len(splits))
-        self.bits = [split.open_bits() for split in splits]
-        self._order = [bits.layout.rows for bits in self.bits]  # of scored rows, by their bits
-        self._labels = [split.labels[split.scored] for split in splits]
-        self.truth = [
-            labels[order] for labels, order in zip(self._labels, self._order, strict=True)
-        ]
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset; return classes and probabilities side by side, (n_subsets, kept)."""
@@ -93,18 +85,10 @@ class OutcomeEngine(Engine):
             columns += [winner.astype(np.float64), confidence]
         return np.concatenate(columns, axis=1)
 
-    def judge(
-        self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
-    ) -> None:
-        """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
-        parts = zip(
-            self.answers(subsets, numbers), self.bits, self._order, self._labels, strict=True
-        )
-        for (winner, confidence), bits, order, labels in parts:
-            sure = confidence >= thresholds[winner]
-            correct = sure & (winner == labels)
-            # Rows are in the order of the split; bits may be sorted by class or weight.
-            bits.put(slots, pack(sure[:, order]), pack(correct[:, order]))
+    def scored_answers(self, subsets: BoolArray, numbers: FloatArray) -> Answers:
+        """Answers of fitted models for all scored rows, split after split."""
+        winner, confidence = zip(*self.answers(subsets, numbers), strict=True)
+        return np.concatenate(winner, axis=1), np.concatenate(confidence, axis=1)
 
     def answers(
         self,
@@ -123,8 +107,7 @@ class OutcomeEngine(Engine):
     def without_rows(self) -> Self:
         """Return a copy that can only `answers`, and holds no rows."""
         other = copy(self)
-        other.fitters = other.bits = ()
-        other._prepare, other._order, other._labels, other.truth = None, [], [], []
+        other.fitters, other._prepare = (), None
         return other
 
     def close(self) -> None:
@@ -161,9 +144,7 @@ class CalibratedFitter(OutcomeFitter):
         self.n_train, self.n_scored = len(data.train), len(data.scored)
         self._kind = calibration
         # Calibration rows stay out of the fit, and the scored rows are asked separately below.
-        only_fitted = replace(
-            data, train=fitting, scored=fitting[:0], counts=None, missing=None, by_class=False
-        )
+        only_fitted = replace(data, train=fitting, scored=fitting[:0])
         split = SplitRows.cut(only_fitted, penalty)
         self._fitter, self.scaling = split.fitter, split.scaling
         self._calibrating = self.scaling.filled(X[calibrating])

@@ -17,7 +17,7 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import ParameterError
-from emsco.models.bank import SubsetBank
+from emsco.models.bank import ModelBank
 from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
 from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trainer import BoostingJob, SizeChoice
@@ -217,12 +217,11 @@ class StageRecipe:
         data: TrainingData,
         splits: list[Split],
         members: BoolArray | None = None,
-        by_class: bool = False,
-    ) -> SubsetBank:
+    ) -> ModelBank:
         """Open a bank of stage models over blocks of features.
 
         `members` marks the features of each block, shape (n_blocks, n_features). By default every
-        feature is its own block. `by_class` makes the bank count the rows of each class too.
+        feature is its own block.
         """
         # Which inputs each block brings: those of all its features. Not by a product of truth
         # values, which NumPy takes minutes for if there are thousands.
@@ -230,25 +229,22 @@ class StageRecipe:
             members = np.eye(len(data.costs.names), dtype=np.bool_)
         brings: BoolArray = members[:, data.encoding.input_feature]
         brings = brings if self.basis is None else self.basis.reads(brings)
-        missing = data.missing()
-        if missing is not None:  # a block misses a value if any of its features does
-            missing = missing.astype(np.float32) @ members.T.astype(np.float32) > 0
         columns = data.rows if self.basis is None else self.basis.expand(np.asarray(data.rows))
         engine: Engine
         if self.is_linear and self.calibration is None:
-            parts = self._split_data(data, columns, splits, missing, by_class)
+            parts = self._split_data(data, columns, splits)
             cut = [SplitRows.cut(part, self.penalty) for part in parts]
             n_inputs, n_classes = columns.shape[1], len(data.classes)
             engine = LogisticEngine(cut, n_inputs, n_classes, self.n_jobs, self.basis)
         else:
             if data.weights is not None:  # rows of weight 0 do not count as training rows
                 splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
-            parts = self._split_data(data, np.asarray(columns), splits, missing, by_class)
+            parts = self._split_data(data, np.asarray(columns), splits)
             fitters = self._outcome_fitters(data, parts)
             shared = [one for one in fitters if isinstance(one, SharedBoosting)]
             prepare = partial(train_together, shared, self.n_jobs) if shared else None
             engine = OutcomeEngine(fitters, parts, prepare)
-        return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
+        return ModelBank(engine, brings, self.memory_limit // 4)
 
     def _outcome_fitters(
         self, data: TrainingData, parts: Sequence[SplitData]
@@ -280,8 +276,6 @@ class StageRecipe:
         data: TrainingData,
         columns: Any,
         splits: list[Split],
-        missing: BoolArray | None = None,
-        by_class: bool = False,
     ) -> list[SplitData]:
         return [
             SplitData(
@@ -292,16 +286,13 @@ class StageRecipe:
                 n_classes=len(data.classes),
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
-                counts=data.units,
-                missing=missing,
-                by_class=by_class,
             )
             for train, scored in splits
         ]
 
     def stage_models(
         self,
-        bank: SubsetBank,
+        bank: ModelBank,
         designs: list[BoolArray],
         average: bool = False,
         report: Report | None = None,

@@ -1,8 +1,7 @@
 """Shards hold the rows of a split, and sums over its rows are taken shard by shard.
 
 Everything the library computes is a sum over rows. A shard adds the terms of its training rows
-to a batch of models, turns fitted models into bits of its scored rows, and adds the counts of
-those rows to designs. It knows nothing about searches.
+to a batch of models, and asks fitted models about its scored rows. It knows nothing about searches.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco._base.workers import slices
-from emsco._kernels.judgement import judge_rows
+from emsco._kernels.judgement import answer_rows
 from emsco._kernels.logistic import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
-from emsco.models.bits import BitBank, Layout
 from emsco.models.scaling import Scaling
 
 ROWS_PER_SHARD = 65_536  # a multiple of the kernels' block, so that smaller ones have the same sums
@@ -42,12 +40,6 @@ class SplitData:
         Weight of each row in training. Rows of weight 0 are left out.
     class_weights : ndarray of shape (n_classes,), optional
         Further weight of each class, in fitting only: standardisation ignores it.
-    counts : ndarray of shape (n_rows,), optional
-        Weight of each row in scoring, a whole number.
-    missing : ndarray of shape (n_rows, n_features), optional
-        Missing values. A stage that buys a missing feature never accepts the row.
-    by_class : bool
-        Whether to count the scored rows of each class too.
     """
 
     X: Any
@@ -57,9 +49,6 @@ class SplitData:
     n_classes: int = 2
     weights: FloatArray | None = None
     class_weights: FloatArray | None = None
-    counts: IntArray | None = None
-    missing: BoolArray | None = None
-    by_class: bool = False
 
     def with_fit_weights(self) -> SplitData:
         """Multiply the weights of rows by those of their classes."""
@@ -82,16 +71,6 @@ class SplitData:
             return len(self.train)
         return float(self.weights[self.train].sum())
 
-    @property
-    def layout(self) -> Layout:
-        """Position and weight of the bit of each scored row."""
-        counts = None if self.counts is None else self.counts[self.scored]
-        return Layout.from_rows(self.labels[self.scored], self.n_classes, counts, self.by_class)
-
-    def open_bits(self) -> BitBank:
-        """Make room for bits of the scored rows."""
-        return BitBank(self.layout, None if self.missing is None else self.missing[self.scored].T)
-
 
 class Shard:
     """Rows in the memory of this process. Every method releases the GIL while it computes.
@@ -101,13 +80,6 @@ class Shard:
     data : SplitData
         With weights for fitting, as `SplitData.with_fit_weights` makes them.
     scaling : Scaling
-
-    Attributes
-    ----------
-    bits : BitBank
-        Bits of the scored rows.
-    truth : ndarray of shape (n_bits,)
-        Class of each scored row, in the order of their bits.
     """
 
     def __init__(self, data: SplitData, scaling: Scaling) -> None:
@@ -124,13 +96,7 @@ class Shard:
         # Early Newton steps of a fit do with float32.
         rows32, targets32, weights32, basis32 = (one.astype(np.float32) for one in self._double)
         self._single = rows32, targets32, weights32, basis32
-        self.bits = data.open_bits()
         self._scored_rows = scaling.columns(data.X[data.scored])
-        self.truth = data.labels[data.scored]
-        if data.by_class or data.counts is not None:  # rows stand in the order of their bits
-            order = self.bits.layout.rows
-            self._scored_rows = np.ascontiguousarray(self._scored_rows[:, order])
-            self.truth = self.truth[order]
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Sum each live model's gradient over the training rows, and its Hessian if `curved`."""
@@ -181,11 +147,16 @@ class Shard:
         few._single = few._double[0].astype(np.float32), *self._single[1:]
         return few, directions
 
+    @property
+    def n_scored(self) -> int:
+        """Number of scored rows."""
+        return int(self._scored_rows.shape[1])
+
     def answers(self, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
         """Likeliest class of each scored row by models with these weights, and its probability.
 
-        Rows are in the order of their bits. `coefs` has a weight for each input of each model,
-        for each class if there are more than two.
+        `coefs` has a weight for each input of each model, for each class if there are more than
+        two.
         """
         logits = coefs @ self._scored_rows
         if logits.ndim == 2:
@@ -195,26 +166,24 @@ class Shard:
         # After the largest logit is taken off, its own share of the sum is exactly 1.
         return logits.argmax(axis=1), 1 / np.exp(logits).sum(axis=1)
 
-    def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
-        """Store the rows that each model accepts, and the correct ones, as bits.
+    def answer(
+        self, models: Models, begin: int, winner: LabelArray, confidence: FloatArray
+    ) -> None:
+        """Fill in the likeliest class of each scored row, and its probability.
 
-        A model accepts a row if the probability of its likeliest class reaches the threshold of
-        that class. `thresholds` has shape (n_classes,).
+        Both have a line for each model; those of this shard begin at column `begin`.
         """
         coefs = models.coefs if models.coefs.ndim == 3 else models.coefs[:, None]
-        judge_rows(
+        answer_rows(
             self._scored_rows,
-            self.truth,
             models.columns,
             models.sizes,
             coefs,
-            slots,
-            thresholds,
-            self.bits.valid,
-            self.bits.accepted,
-            self.bits.correct,
+            begin,
+            winner,
+            confidence,
             work=np.empty((models.n_outputs + 2, 64)),
-            winner=np.empty(64, dtype=np.int64),
+            likeliest=np.empty(64, dtype=np.int64),
         )
 
 
