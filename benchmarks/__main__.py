@@ -14,6 +14,7 @@ from importlib import import_module
 
 BENCHMARKS = {
     "bakeoff": "EMSCO and its rivals on many sets and splits; --quick: did a change help?",
+    "counting": "fits that count what designs do with rows; --beside: those of other sources",
     "engine": "fits and counts of designs, beside plain twins",
     "fit": "default fits beside one boosted model, or beside other sources of emsco",
     "search": "how much of the true front a search finds; single rows and tables decided",

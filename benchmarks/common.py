@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +18,7 @@ import pandas as pd
 from emsco import FeatureCosts
 
 SEED = 0
+OURS = str(Path(__file__).parents[1] / "src")
 
 
 def options(words: str | None) -> ArgumentParser:
@@ -41,6 +46,15 @@ def side_by_side(*jobs: Callable[[], object], rounds: int = 3) -> list[float]:
             times[i, j] = time.perf_counter() - started
     shortest: list[float] = times.min(axis=0).tolist()
     return shortest
+
+
+def in_new_process(script: str, arguments: list[str], sources: str) -> list[float]:
+    """Run a script of the benchmarks with these sources of emsco, and read what it prints."""
+    environment = {**os.environ, "PYTHONPATH": sources, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, script, *arguments]
+    said = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    numbers: list[float] = json.loads(said.stdout)
+    return numbers
 
 
 def markdown(table: pd.DataFrame, digits: int = 2) -> str:

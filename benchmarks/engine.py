@@ -25,10 +25,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.shard import SplitData
+from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.rows import ScoredRows
 
 STAGES, CONFIDENCE = 4, 0.8
 SAMPLE = 100
@@ -47,17 +51,29 @@ class Problem:
         # Stage 0 has some features, later stages have more, and -1 is never bought.
         drawn = np.random.default_rng(SEED).integers(-1, STAGES, (n_designs, n_features))
         drawn[:, :STAGES] = np.arange(STAGES)
-        self.designs = drawn.astype(np.int16)
+        self.designs = Designs.of(drawn.astype(np.int16))
 
     def open(self) -> Evaluator:
         """Open an evaluator that has fitted nothing yet."""
         split = SplitRows.cut(SplitData(self.X, self.y, self.train, self.scored))
         bank = logistic_bank([split], self.X.shape[1], n_jobs=1)
-        return Evaluator(bank, self.table.costs, CONFIDENCE, STAGES)
+        n_scored = len(self.scored)
+        scored = ScoredRows(
+            labels=self.y[self.scored],
+            n_classes=2,
+            ends=np.array([n_scored]),
+            rows=np.arange(n_scored),
+            weights=np.ones(n_scored),
+            units=np.ones(n_scored, dtype=np.int64),
+        )
+        grid = ThresholdGrid.single(np.full(2, CONFIDENCE))
+        costs = self.table.costs
+        bits = RowBits(bank, scored, costs.in_units(n_scored))
+        return Evaluator(bits, costs, grid, STAGES)
 
     def fit_all(self) -> None:
         """Fit every subset, and score it as a design of one stage."""
-        self.open().score(np.where(self.subsets, 0, -1).astype(np.int16))
+        self.open().score(Designs.of(np.where(self.subsets, 0, -1).astype(np.int16)))
 
     def fit_one(self, subset: np.ndarray) -> np.ndarray:
         """Probabilities of scored rows by scikit-learn's model of a subset."""
@@ -90,7 +106,7 @@ def measure(n_rows: int, n_designs: int) -> pd.DataFrame:
     """Seconds of emsco and of its twins, and their ratios."""
     problem = Problem(n_rows, n_designs)
     rng = np.random.default_rng(SEED)
-    some, few = rng.choice(problem.subsets, SAMPLE), problem.designs[:SAMPLE]
+    some, few = rng.choice(problem.subsets, SAMPLE), problem.designs.stages[:SAMPLE]
     scorer = problem.open()
     scores = scorer.score(problem.designs)  # fits what the designs need
     twins = np.array([problem.count(design) for design in few])

@@ -13,8 +13,6 @@ ratio, and the accuracy of what is deployed on test rows.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,10 +21,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from common import OURS, in_new_process, markdown, names, options, progress
 
 from emsco import EMSCOClassifier, FeatureCosts
-
-OURS = str(Path(__file__).parents[1] / "src")
 
 
 def fit(path: str) -> tuple[float, float]:
@@ -54,18 +51,8 @@ def boosted(path: str) -> tuple[float, float]:
     return seconds, float(model.score(data["X_test"], data["y_test"]))
 
 
-def in_new_process(way: str, path: Path, sources: str) -> list[float]:
-    """Run one of the two with these sources of emsco."""
-    environment = {**os.environ, "PYTHONPATH": sources, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, way, str(path)]
-    said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    numbers: list[float] = json.loads(said.stdout)
-    return numbers
-
-
 def main() -> None:
     """Fit every set by turns, and print a table."""
-    from common import markdown, names, options, progress
     from yardstick import SETS
 
     parser = options(__doc__)
@@ -83,7 +70,8 @@ def main() -> None:
                 costs = json.dumps({"costs": one.prices, "fees": one.fees})
                 np.savez(path, costs=costs, **dict(zip(one._fields[:4], one[:4], strict=True)))
                 ours, theirs = (
-                    in_new_process(way, path, sources) for way, sources in (("fit", OURS), other)
+                    in_new_process(__file__, [way, str(path)], sources)
+                    for way, sources in (("fit", OURS), other)
                 )
                 lines.append([name, ours[0], theirs[0], 100 * ours[1], 100 * theirs[1]])
             progress(done, len(asked.sets), name)

@@ -61,19 +61,12 @@ def with_odd_rows(test):
     return test
 
 
-def known_to_fail(estimator):
-    """A weighted row tells less than as many rows, so splits of either may disagree or not."""
-    check = "check_sample_weight_equivalence_on_dense_data"
-    return {check: known_to_fail.__doc__} if estimator.min_confidence == "auto" else {}
-
-
 @with_odd_rows
 @parametrize_with_checks(
     [
         quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
         quick_with_thresholds_by_stage(generations=1),
-    ],
-    expected_failed_checks=known_to_fail,
+    ]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

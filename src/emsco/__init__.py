@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from emsco.front import Certificate, CertificatePlan, ParetoFront, ParetoPoint
     from emsco.front.references import Reference
     from emsco.models.choice import FamilyLoss, ModelChoice
+    from emsco.scoring.by_class import ByClass
+    from emsco.scoring.comparisons import Comparison
+    from emsco.scoring.error_costs import ErrorCosts, Total
     from emsco.search.loop import Stop, StopReason
     from emsco.search.settings import PaperSearch
-    from emsco.stats.by_class import ByClass
-    from emsco.stats.differences import Comparison
-    from emsco.stats.error_costs import ErrorCosts, Total
     from emsco.stats.promises import Promise, PromiseReport, SeenPromise, SeenTotal, Verdict
     from emsco.stats.reliability import Reliability
 
@@ -113,14 +113,14 @@ _HOMES = {
     "AnswerError": "emsco.errors",
     "Bought": "emsco.cascade.acquisition",
     "Branch": "emsco.designs.design",
-    "ByClass": "emsco.stats.by_class",
+    "ByClass": "emsco.scoring.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
     "CaseDecision": "emsco.cascade",
     "Certificate": "emsco.front",
     "CertificatePlan": "emsco.front",
     "CheckpointError": "emsco.errors",
-    "Comparison": "emsco.stats.differences",
+    "Comparison": "emsco.scoring.comparisons",
     "Constraints": "emsco.designs.constraints",
     "CostsError": "emsco.errors",
     "DataError": "emsco.errors",
@@ -131,7 +131,7 @@ _HOMES = {
     "EMSCOClassifier": "emsco.estimator",
     "EMSCOError": "emsco.errors",
     "EffectiveRows": "emsco.cascade",
-    "ErrorCosts": "emsco.stats.error_costs",
+    "ErrorCosts": "emsco.scoring.error_costs",
     "Evaluation": "emsco.cascade",
     "ExitReport": "emsco.cascade",
     "FamilyLoss": "emsco.models.choice",
@@ -162,7 +162,7 @@ _HOMES = {
     "Stop": "emsco.search.loop",
     "StopReason": "emsco.search.loop",
     "Subgroups": "emsco.cascade",
-    "Total": "emsco.stats.error_costs",
+    "Total": "emsco.scoring.error_costs",
     "Verdict": "emsco.stats.promises",
     "trace_purchases": "emsco.cascade.telemetry",
 }

@@ -3,6 +3,7 @@
 import sys
 from importlib import import_module
 
+import common
 import engine
 import fit
 import numpy as np
@@ -16,7 +17,7 @@ from support.comparisons import small_set
 
 
 @pytest.mark.parametrize(
-    "name", ["bakeoff", "engine", "fit", "search", "service", "start", "trust"]
+    "name", ["bakeoff", "counting", "engine", "fit", "search", "service", "start", "trust"]
 )
 def test_help_names_the_command(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--help"])
@@ -48,7 +49,7 @@ def test_default_fits_are_compared_by_turns(monkeypatch, tmp_path, capsys):
     prices = dict(zip(small.costs.names, small.costs.costs.tolist(), strict=True))
     one = yardstick.Trial(small.X, small.y, small.X, small.y, np.arange(160), prices, {})
     monkeypatch.setattr(yardstick, "SETS", {"toy": lambda _: one})
-    monkeypatch.setattr(sys, "argv", ["fit", "--sets", "toy", "--beside", fit.OURS])
+    monkeypatch.setattr(sys, "argv", ["fit", "--sets", "toy", "--beside", common.OURS])
     fit.main()
     line = capsys.readouterr().out.splitlines()[-1].split(" | ")
     assert line[3] == line[4] != ""

@@ -9,8 +9,8 @@ from support.handmade import EQUAL, make_front
 
 from emsco.front.economical import economical_of, undominated
 from emsco.front.rules import preference_in_words
-from emsco.stats.by_class import ByClass
-from emsco.stats.differences import Difference
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.comparisons import Difference
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from emsco.errors import ParameterError
 from emsco.front import expected as expected_module
 from emsco.front.expected import BagFigures, Bags, ChoiceRules
 from emsco.front.rules import PointLimits, choose
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts
 
 pytestmark = pytest.mark.usefixtures("all_bags")
 
@@ -154,7 +154,7 @@ def decided():
 def totals_of(truth, shares, bags):
     """The total of each design in each bag, row by row."""
     answered, correct, spent = shares
-    wrong = COSTS.wrong_by_class(COUNTED)[truth]
+    wrong = COSTS.mean_wrong(COUNTED)[truth]
     cost = (
         spent
         + correct * np.diagonal(COSTS.of_labels)[truth]

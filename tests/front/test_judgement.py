@@ -10,7 +10,7 @@ from support.wards import COSTS, QUICK, wards
 
 from emsco import EMSCOClassifier
 from emsco.front.judgement import PendingExpected, PendingResults
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.walk import Walk
 
 FIGURES = ("exit_confidence", "by_class", "versus_everything", "shortlisted", "expected")
 
@@ -61,7 +61,7 @@ OTHER_RULES = ("knee", "one error", "costs of errors")
 def fit_again(request):
     """A fit to repeat, and its figures as they are when all are computed in the fit."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ScoredRows, "for_later", lambda *_: None)
+        patch.setattr(Walk, "for_later", lambda *_: None)
         at_once = FITS[request.param]()
     return FITS[request.param], at_once
 

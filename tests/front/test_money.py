@@ -28,7 +28,7 @@ def front():
 
 def test_they_come_back_from_a_file(front, tmp_path):
     loaded = saved(front, tmp_path)
-    assert loaded.money.equals(front.money)
+    assert loaded.money == front.money
     assert loaded.points == front.points
     assert loaded[0].exit_confidence is None
     assert loaded[1].total_with(front.money) == front[1].total_with(front.money)

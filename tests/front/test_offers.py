@@ -9,7 +9,7 @@ from support.handmade import make_front
 
 from emsco._base.objectives import Estimate, Expected
 from emsco.front.offers import as_good_for_less, rejection_offers
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 
 def answered(front, coverage, accuracy, cost, recall):

@@ -15,7 +15,7 @@ from emsco.front.rules import (
     plain_preference,
     preference_in_words,
 )
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 KNEE = "the nearest to the best of all three figures"
 

@@ -35,7 +35,7 @@ def reference():
     "n_jobs", [3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 2, -1))]
 )
 def test_the_number_of_jobs_changes_nothing(reference, monkeypatch, n_jobs):
-    monkeypatch.setattr("emsco.scoring.scored_rows._WORTH_THREADS", 0)
+    monkeypatch.setattr("emsco.scoring.walk._WORTH_THREADS", 0)
     assert fingerprint(n_jobs=n_jobs) == reference
 
 

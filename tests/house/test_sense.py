@@ -14,7 +14,7 @@ from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.walk import Walk
 
 every_share = pytest.mark.parametrize(
     "share", [0.05, *(pytest.param(share, marks=pytest.mark.thorough) for share in (0.24, 0.40))]
@@ -146,7 +146,7 @@ def test_ctrl_c_while_designs_are_judged_keeps_the_front(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ScoredRows, "outcomes", interrupted)
+    monkeypatch.setattr(Walk, "outcomes", interrupted)
     table = generated(300, 0.4, seed=0)
     clf = EMSCOClassifier(table.costs, generations=3, random_state=0, **PLAIN)
     with pytest.warns(InterruptedWarning, match="nterrupted"):

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from emsco import Design
 from emsco.errors import ParameterError
 from emsco.scoring import Answers
 
@@ -14,44 +15,56 @@ X, y = make_classification(300, 5, n_informative=4, n_redundant=0, random_state=
 LABELS = np.array(["no", "yes"])[y]
 ROWS = np.arange(300)
 TRAIN, SCORED, TEST = ROWS[:150], ROWS[150:230], ROWS[230:]
-COSTS = [1, 2, 2, 9, 9]
+COSTS = np.array([1, 2, 2, 9, 9])
 DESIGNS = [[0, 0, 0, 0, 0], [0, 1, 1, 2, 2], [1, 0, -1, -1, 2], [0, -1, -1, -1, -1]]
+ANSWERS = Answers(X, LABELS, COSTS, (TRAIN, SCORED))
 
 
-def answers_of(**more):
-    return Answers(X, LABELS, COSTS, (TRAIN, SCORED), **more)
-
-
-def counted_by_hand(answers, design, threshold, rows):
-    """Accepted and correct rows, and what all pay, row by row."""
+def by_hand(answers, design, thresholds):
+    """Position of the label (2: none), stage and cost of each row."""
     design = np.array(design)
-    accepted = correct = spent = 0
-    stages = [answers.of((design >= 0) & (design <= j)) for j in range(design.max() + 1)]
-    for i, row in enumerate(rows):
+    known = [(design >= 0) & (design <= j) for j in range(design.max() + 1)]
+    stages = [answers.of(some) for some in known]
+    for i in range(answers.n_rows):
+        given, j = 2, 0
         for j, (label, confidence) in enumerate(stages):
-            sure = confidence[0, i] >= threshold
-            if sure or j == design.max():
-                spent += np.array(COSTS)[(design >= 0) & (design <= j)].sum()
-                accepted += sure
-                correct += sure and label[0, i] == LABELS[row]
+            if confidence[0, i] >= thresholds[j]:
+                given = ["no", "yes"].index(label[0, i])
                 break
-    return accepted, correct, spent
+        yield given, j, COSTS[known[j]].sum()
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.9])
 @pytest.mark.parametrize("rows", [SCORED, TEST])
-def test_counts_are_those_of_rows_sent_through_the_stages(threshold, rows):
-    answers = answers_of().on(rows)
-    counts = answers.score(DESIGNS, threshold)
-    by_hand = [counted_by_hand(answers, design, threshold, rows) for design in DESIGNS]
-    found = np.column_stack([counts.accepted, counts.correct, counts.spent / counts.per_one])
-    np.testing.assert_allclose(found, by_hand)
-    np.testing.assert_allclose(counts.coverage, counts.accepted / len(rows))
-    np.testing.assert_allclose(counts[[1]].cost, by_hand[1][2] / len(rows))
+def test_counts_and_outcomes_are_those_of_rows_sent_through_the_stages(threshold, rows):
+    answers = ANSWERS.on(rows)
+    counts, truth = answers.score(DESIGNS, threshold), y[rows]
+    for i, design in enumerate(DESIGNS):
+        given, stage, paid = map(
+            np.array, zip(*by_hand(answers, design, [threshold] * 3), strict=True)
+        )
+        assert counts[[i]].accepted == (given < 2).sum()
+        assert counts[[i]].correct == (given == truth).sum()
+        assert counts.cost[i] == pytest.approx(paid.mean())
+        outcomes = answers.outcomes(design, threshold)
+        assert outcomes.given.tolist() == given.tolist()
+        assert outcomes.stage.tolist() == stage.tolist()
+        assert outcomes.paid.tolist() == paid.tolist()
+
+
+def test_a_design_may_have_thresholds_of_its_own():
+    for thresholds in ((0.9, 0.7, 0), (0.6, 0.95, 0.8)):
+        design = Design(DESIGNS[1], tuple(f"x{i}" for i in range(5)), thresholds)
+        rows = by_hand(ANSWERS, DESIGNS[1], thresholds)
+        assert ANSWERS.outcomes(design).given.tolist() == [given for given, _, _ in rows]
+    plain = ANSWERS.outcomes(Design(DESIGNS[1], design.names), 0.6)
+    assert plain.given.tolist() == ANSWERS.outcomes(DESIGNS[1], 0.6).given.tolist()
+    with pytest.raises(ParameterError, match=r"min_confidence must be left out .* got 0\.7"):
+        ANSWERS.outcomes(design, 0.7)
 
 
 def test_answers_are_those_of_logistic_regression():
-    (labels,), (confidences,) = answers_of().of([True, False, True, False, False])
+    (labels,), (confidences,) = ANSWERS.of([True, False, True, False, False])
     model = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10))
     model.fit(X[TRAIN][:, [0, 2]], LABELS[TRAIN])
     np.testing.assert_allclose(
@@ -60,8 +73,7 @@ def test_answers_are_those_of_logistic_regression():
     assert (labels == model.predict(X[SCORED][:, [0, 2]])).all()
 
 
-def test_what_is_no_design_is_refused():
-    answers = answers_of()
-    for designs in ([[0, 1]], [[-1] * 5]):
-        with pytest.raises(ParameterError, match="designs must have a stage for each of the 5"):
-            answers.score(designs, 0.7)
+@pytest.mark.parametrize("designs", [[[0, 1]], [[-1] * 5], [[0, -1, -1, -1]]])
+def test_what_is_no_design_is_refused(designs):
+    with pytest.raises(ParameterError, match="designs must have a stage for each of the 5"):
+        ANSWERS.score(designs, 0.7)

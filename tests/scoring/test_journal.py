@@ -9,27 +9,25 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import numpy as np
 import pytest
-from support.settings import PAPER_SPACE, PLAIN
+from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import compress, with_levels
-from emsco.designs.thresholds import ThresholdGrid
+from emsco.designs.chromosomes import compress
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
 from emsco.errors import CheckpointError
 from emsco.fitting.workbench import Workbench
-from emsco.models.bank import SubsetBank
 from emsco.scoring import journal
+from emsco.scoring.bits import RowBits
 from emsco.scoring.journal import EntryRules, Journal, stored_seed
 from emsco.search.progress import SearchProgress
 
 N_FEATURES, MAX_STAGES = 6, 4
-KEYS = "SELECT keys FROM batches ORDER BY number"
 PROBLEM = {"X": "sha256:1", "costs": [1.0, 2.0], "min_confidence": 0.75, "patience": None}
 
 
@@ -38,28 +36,19 @@ def rules(max_stages=MAX_STAGES, **more):
     return EntryRules(10**6, max_stages, ThresholdGrid.single(np.full(2, 0.75)), **more)
 
 
-def opened(path, problem=PROBLEM, seed=5):
-    return Journal.open(path, problem, seed, N_FEATURES, rules())
+def opened(path, more=MappingProxyType({})):
+    return Journal.open(path, PROBLEM, 0, N_FEATURES, rules(**more))
 
 
 def entries(n, seed=0):
     """Distinct designs with distinct counts."""
     rng = np.random.default_rng(seed)
     draws = compress(rng.integers(0, MAX_STAGES, size=(20 * n, N_FEATURES)))
-    designs = rng.permutation(np.unique(draws, axis=0))[:n]
-    assert len(designs) == n
+    stages = rng.permutation(np.unique(draws, axis=0))[:n]
+    assert len(stages) == n
     exits = rng.integers(0, 10**6 // MAX_STAGES, size=(n, MAX_STAGES))
-    exits[np.arange(MAX_STAGES) > designs.max(axis=1)[:, None]] = 0
-    return designs, np.stack([exits, exits // 2])
-
-
-def sizes(path):
-    """Designs in each batch on disk; reads a copy, because the file is locked."""
-    with TemporaryDirectory() as folder:
-        for file in path.glob("journal.sqlite*"):
-            shutil.copy(file, folder)
-        with closing(sqlite3.connect(Path(folder, "journal.sqlite"))) as copied:
-            return [len(keys) // (2 * N_FEATURES) for (keys,) in copied.execute(KEYS)]
+    exits[np.arange(MAX_STAGES) > stages.max(axis=1)[:, None]] = 0
+    return Designs.of(stages), np.stack([exits, exits // 2])
 
 
 @pytest.fixture
@@ -102,20 +91,6 @@ def test_a_journal_is_flushed_however_its_block_ends(path, slow):
         assert later.find(designs)[0].size == 5
 
 
-def test_many_writes_leave_one_file_and_lose_nothing(path, eager):
-    designs, counts = entries(300)
-    with opened(path) as first:
-        for i in range(0, 200, 2):
-            first.add(designs[i : i + 2], counts[:, i : i + 2])
-    with opened(path) as second:
-        second.add(designs[200:], counts[:, 200:])
-    assert [file.name for file in path.iterdir()] == ["journal.sqlite"]
-    with opened(path) as third:
-        places, known = third.find(designs)
-    assert places.size == 300
-    assert np.array_equal(known, counts)
-
-
 # Files
 
 
@@ -125,18 +100,7 @@ def test_a_file_that_was_killed_while_being_made_is_used(path):
     assert stored_seed(path) is None
     with opened(path):
         pass
-    assert stored_seed(path) == 5
-
-
-def test_a_log_that_a_kill_left_behind_is_read(path, tmp_path):
-    designs, counts = entries(10)
-    with opened(path) as writing:
-        writing.add(designs, counts)
-        writing.flush()
-        killed = shutil.copytree(path, tmp_path / "as a kill leaves it")
-    assert (killed / "journal.sqlite-wal").stat().st_size > 0
-    with opened(killed) as later:
-        assert np.array_equal(later.find(designs)[1], counts)
+    assert stored_seed(path) == 0
 
 
 def test_a_log_that_ends_in_the_middle_of_a_write_leaves_the_writes_before(path, tmp_path):
@@ -161,7 +125,6 @@ def test_a_write_that_fails_says_why_and_leaves_what_was_there(path, eager):
         limit("PRAGMA max_page_count = 1")
         with pytest.raises(CheckpointError):
             second.add(designs[5:], counts[:, 5:])
-        assert sizes(path) == [5]
         limit("PRAGMA max_page_count = 1000")
     with opened(path) as third:  # the end of the block has written the rest
         assert np.array_equal(third.find(designs)[1], counts)
@@ -185,7 +148,7 @@ def cut_to(share):
 
 def flipped(file):
     content = bytearray(file.read_bytes())
-    content[content.rindex(entries(5)[0][0].tobytes())] ^= 1
+    content[content.rindex(entries(5)[0].stages[0].tobytes())] ^= 1
     file.write_bytes(content)
 
 
@@ -194,8 +157,9 @@ def of_shape(n_features, max_stages):
 
     def damage(file):
         file.unlink()
-        designs, counts = np.zeros((5, n_features), np.int16), np.ones((2, 5, max_stages), np.int64)
-        with Journal.open(file.parent, PROBLEM, 5, n_features, rules(max_stages)) as other:
+        designs = Designs.of(np.zeros((5, n_features), np.int16))
+        counts = np.ones((2, 5, max_stages), np.int64)
+        with Journal.open(file.parent, PROBLEM, 0, n_features, rules(max_stages)) as other:
             other.add(designs, counts)
 
     return damage
@@ -204,20 +168,14 @@ def of_shape(n_features, max_stages):
 @pytest.mark.parametrize(
     "damage",
     [
-        cut_to(0.99),
         cut_to(0.5),
         flipped,
         lambda file: file.write_bytes(b"garbage" * 99),
         altered("UPDATE batches SET rows = 'text'"),
-        altered("UPDATE batches SET rows_crc = NULL"),
         altered("UPDATE batches SET rows = x'', rows_crc = 0"),
-        altered("ALTER TABLE batches ADD COLUMN more"),
         altered("CREATE TRIGGER t AFTER INSERT ON batches BEGIN DELETE FROM about; END"),
         altered("PRAGMA application_id = 7"),
-        altered("UPDATE about SET text = '[]'"),
         altered('UPDATE about SET text = \'{"seed": -3, "problem": {}}\''),
-        altered("UPDATE about SET text = '{\"seed\": 3}'"),
-        altered("UPDATE about SET text = 'nothing'"),
         of_shape(N_FEATURES + 1, MAX_STAGES),
         of_shape(N_FEATURES, MAX_STAGES + 1),
     ],
@@ -234,40 +192,67 @@ def test_a_damaged_file_is_refused_by_name(path, damage):
         assert again.find(entries(5)[0])[0].size == 0
 
 
-AT_LEVEL_ONE = with_levels(np.zeros((1, 6), np.int16), np.ones((1, 1), np.int64))
-
-
-def put(where, value):
-    """Return a change of one entry: a gene, or a count of the first design."""
+def rows_of(name, where, value):
+    """A change of stages, levels or counts; the first design has two stages."""
 
     def change(designs, counts):
-        (designs if len(where) == 2 else counts)[where] = value
+        {"stages": designs.stages, "levels": designs.levels, "counts": counts}[name][where] = value
 
     return change
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("more", "change"),
     [
-        put((0, 0), -2),
-        put((0, 0), 30_000),
-        put((0, slice(None)), -1),
-        put((0, slice(None)), 1),  # nothing is bought at stage 0
-        put((0, slice(None)), AT_LEVEL_ONE),
-        put((0, 0, 0), -1),
-        put((1, 0, 0), 999_999),
-        put((0, 0, 0), 2**62),
-        put((0, 0, slice(2)), 600_000),
+        ({}, rows_of("stages", (0, 0), -2)),
+        ({}, rows_of("stages", (0, 0), 30_000)),
+        ({}, rows_of("stages", 0, -1)),
+        ({}, rows_of("stages", 0, 1)),  # nothing is bought at stage 0
+        ({}, rows_of("levels", (0, 0), 1)),  # not in the grid
+        ({}, rows_of("levels", (0, 2), 1)),  # of a stage that is not there
+        ({}, rows_of("counts", (0, 0, 0), -1)),
+        ({}, rows_of("counts", (1, 0, 0), 999_999)),
+        ({}, rows_of("counts", (0, 0, 0), 2**62)),
+        ({}, rows_of("counts", (0, 0, slice(2)), 600_000)),
+        ({}, rows_of("counts", (0, 0, 2), 1)),  # after the last stage
+        ({"n_counted": 2}, rows_of("counts", (0, 0, 0), 2)),
+        ({"most_spent": 10}, rows_of("counts", (0, 0, 0), 11)),
     ],
 )
-def test_entries_that_no_search_makes_are_refused_by_the_name_of_the_file(path, change):
+def test_entries_that_no_search_makes_are_refused_by_the_name_of_the_file(path, more, change):
     designs, counts = entries(5)
-    designs[0] = [0, 0, 1, 1, 1, 1]
-    change(designs, counts)
-    with opened(path) as first:
+    designs.stages[0], counts[:, 0] = [0, 0, 1, 1, 1, 1], [3, 4, 0, 0]
+    n_ahead = more.get("n_counted", 0) + ("most_spent" in more)
+    counts = np.pad(counts, ((0, 0), (0, 0), (n_ahead, 0)))
+    if "n_counted" in more:  # all rows are of the first class
+        counts[:, :, 0] = counts.sum(axis=2)
+    with opened(path, more=more) as first:
         first.add(designs, counts)
-    with pytest.raises(CheckpointError):
-        opened(path)
+    with opened(path, more=more) as sound:
+        assert sound.find(designs)[1].tolist() == counts.tolist()
+        change(designs, counts)
+        sound.add(designs[[0]], counts[:, [0]])
+    with pytest.raises(CheckpointError, match=r"journal\.sqlite"):
+        opened(path, more=more)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
+def test_what_the_journal_lacks_is_counted_part_by_part(path, monkeypatch, seconds):
+    monkeypatch.setattr(journal, "_SECONDS", seconds)
+    (designs, counts), asked = entries(200), []
+
+    def count(which):
+        asked.append(which.tolist())
+        return counts[:, which, : designs[which].n_stages.max()]
+
+    with opened(path) as first:
+        first.add(designs[50:60], counts[:, 50:60])
+    with opened(path) as second:
+        assert second.complete(designs, count).tolist() == counts.tolist()
+    assert [one for some in asked for one in some] == [*range(50), *range(60, 200)]
+    assert len(asked[0]) == 64
+    with opened(path) as third:
+        assert third.find(designs)[1].tolist() == counts.tolist()
 
 
 # Folders
@@ -320,14 +305,10 @@ def front(clf):
     return [(p.design.stages.tolist(), p.exits, p.correct_exits, p.n_tied) for p in clf.front_]
 
 
-def timeless(history):
-    return [replace(generation, seconds=0.0) for generation in history]
-
-
 @pytest.fixture
 def counted(monkeypatch):
     """Number of designs that the bank had to count for searches."""
-    numbers, count, search = [], SubsetBank.count, Workbench.search
+    numbers, count, search = [], RowBits.count, Workbench.search
 
     def counting(self, designs, *given):
         numbers.append(len(designs))
@@ -335,7 +316,7 @@ def counted(monkeypatch):
 
     def searching(*given, **settings):
         with monkeypatch.context() as patch:
-            patch.setattr(SubsetBank, "count", counting)
+            patch.setattr(RowBits, "count", counting)
             return search(*given, **settings)
 
     monkeypatch.setattr(Workbench, "search", searching)
@@ -349,52 +330,12 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
     plain = quick(search=search).fit(*small_problem)
     first = quick(path, search=search).fit(*small_problem)
     n_counted = sum(counted)
-    again = quick(path, search=search).fit(*small_problem)
+    others = {"n_jobs": 2, "memory_limit": "64MiB", "time_limit": 99, "refit": True}
+    again = quick(path, search=search, **others).fit(*small_problem)
     assert sum(counted) == n_counted > 0
     for clf in (first, again):
         assert front(clf) == front(plain)
-        assert timeless(clf.history_) == timeless(plain.history_)
         assert str(clf.stop_reason_).split(";")[0] == str(plain.stop_reason_).split(";")[0]
-    X = small_problem[0]
-    assert np.array_equal(again.predict_proba(X), plain.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("search", "min_confidence"),
-    [
-        ("evolution", "auto"),
-        ("exact", 0.75),
-        pytest.param("evolution", 0.75, marks=pytest.mark.thorough),
-        pytest.param("exact", "auto", marks=pytest.mark.thorough),
-        pytest.param("paper", 0.75, marks=pytest.mark.thorough),
-        pytest.param("auto", "auto", marks=pytest.mark.thorough),
-        pytest.param("auto", 0.75, marks=pytest.mark.thorough),
-    ],
-)
-def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(
-    path, small_problem, search, min_confidence
-):
-    settings = {"generations": 8, "population_size": 30, "random_state": 0, "search": search}
-    settings |= {**PLAIN, "min_confidence": min_confidence}
-    plain = EMSCOClassifier(**settings).fit(*small_problem)
-    for _ in range(2):
-        kept = EMSCOClassifier(**settings, checkpoint=path).fit(*small_problem)
-        assert kept.front_.points == plain.front_.points
-        assert kept.point_ == plain.point_
-
-
-def test_a_fit_that_chose_repeated_folds_goes_on(path, counted):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(150, 3))
-    y = X @ [1, 2, 0] + rng.normal(size=150) > 0
-    settings = {"generations": 4, "population_size": 12, "random_state": 0, "checkpoint": path}
-    first = EMSCOClassifier([1, 2, 3], **settings).fit(X, y)
-    n_counted = sum(counted)
-    again = EMSCOClassifier([1, 2, 3], **settings).fit(X, y)
-    assert first.model_choice_.family == "logistic"  # boosted trees have no repeated folds
-    assert first.n_splits_ > 5
-    assert sum(counted) == n_counted > 0
-    assert again.front_.points == first.front_.points
 
 
 @pytest.mark.parametrize("search", ["paper", "evolution"])
@@ -414,25 +355,8 @@ def test_an_interrupted_search_goes_on_to_where_it_would_have_ended(
     assert front(resumed) == front(quick(search=search).fit(*small_problem))
 
 
-def test_what_was_scored_before_a_failure_is_kept(path, small_problem, monkeypatch, counted, slow):
-    def failing(self, record):
-        raise RuntimeError("no more")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SearchProgress, "generation", failing)
-        with pytest.raises(RuntimeError, match="no more"):
-            quick(path).fit(*small_problem)
-    n_first = sum(counted)
-    quick(path).fit(*small_problem)
-    n_all = sum(counted)
-    quick().fit(*small_problem)
-    assert sum(counted) - n_all == n_all
-    assert n_first > 0
-
-
-@pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
-def test_without_a_given_seed_the_checkpoint_provides_it(path, small_problem, random_state):
-    first, again = (quick(path, random_state=random_state).fit(*small_problem) for _ in range(2))
+def test_without_a_given_seed_the_checkpoint_provides_it(path, small_problem):
+    first, again = (quick(path, random_state=None).fit(*small_problem) for _ in range(2))
     assert front(first) == front(again)
     assert stored_seed(path) is not None
 
@@ -440,22 +364,17 @@ def test_without_a_given_seed_the_checkpoint_provides_it(path, small_problem, ra
 def test_a_fit_of_other_rows_labels_or_names_is_refused(path, small_problem):
     X, y = small_problem
     quick(path).fit(X, y)
-    for other in ((X * 2, y), (X, 1 - y)):
-        with pytest.raises(CheckpointError):
-            quick(path).fit(*other)
-    with pytest.raises(CheckpointError, match="sample_weight"):
-        quick(path).fit(X, y, sample_weight=np.full(120, 2.0))
-    costs = FeatureCosts.from_array([1] * 6, list("abcdef"))
-    with pytest.raises(CheckpointError, match="feature names"):
-        quick(path, costs=costs).fit(X, y)
-
-
-def test_what_shapes_no_search_may_change(path, small_problem, counted):
-    quick(path).fit(*small_problem)
-    n_counted = sum(counted)
-    others = {"n_jobs": 2, "memory_limit": "64MiB", "time_limit": 99, "prefer": "knee"}
-    quick(path, **others, refit=True, verbose=1).fit(*small_problem)
-    assert sum(counted) == n_counted
+    weights, costs = np.full(120, 2.0), FeatureCosts.from_array([1] * 6, list("abcdef"))
+    for match, more, rows in (
+        ("differs in X;", {}, (X * 2, y)),
+        ("differs in y, cv;", {}, (X, 1 - y)),
+        ("sample_weight", {}, (X, y, weights)),
+        ("feature names", {"costs": costs}, (X, y)),
+        ("random_state;", {"random_state": 1}, (X, y)),
+        ("min_confidence", {"min_confidence": 0.8}, (X, y)),
+    ):
+        with pytest.raises(CheckpointError, match=match):
+            quick(path, **more).fit(*rows)
 
 
 # Kills

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from emsco.designs.thresholds import ThresholdGrid
 from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.models.shard import SplitData
 
-__all__ = ["coefs_of", "logistic_bank", "sure"]
+__all__ = ["bank_of", "coefs_of", "logistic_bank"]
+
+
+def bank_of(X, y, *splits, **options):
+    """A bank of splits, each of training and scored rows."""
+    cut = [SplitRows.cut(SplitData(X, y, *split)) for split in splits]
+    return logistic_bank(cut, X.shape[1], **options)
 
 
 def coefs_of(bank, subsets):
     """Weights by split and subset: (n_splits, n_subsets, n_features + 1), of two classes."""
     return bank.engine.coefs(bank.kept(subsets))[:, :, 0]
-
-
-def sure(min_confidence):
-    """The same threshold for both classes and all stages."""
-    return ThresholdGrid.single(np.full(2, float(min_confidence)))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 
-from emsco.costs import FeatureCosts, Fees
+from emsco.costs import CostUnits, FeatureCosts
+from emsco.data.training import TrainingData
+from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
-from emsco.models.bank import logistic_bank
-from emsco.models.engine import SplitRows
-from emsco.models.shard import SplitData
+from emsco.fitting import Workbench
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.subsets import Subsets
@@ -30,19 +30,6 @@ def pack(rows):
     padded = np.zeros((len(rows), 64 * n_words), dtype=np.uint8)
     padded[:, : rows.shape[1]] = rows
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
-
-
-def unpack(words, n_rows):
-    """The rows behind such bits, as booleans."""
-    return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")[..., :n_rows] != 0
-
-
-def supersets(subset, n_features):
-    """All subsets that contain this one and more."""
-    missing = [i for i in range(n_features) if not subset >> i & 1]
-    for size in range(1, len(missing) + 1):
-        for more in combinations(missing, size):
-            yield subset + sum(1 << i for i in more)
 
 
 def every_design(n_features, max_stages, allow_exclusion=False, first=None):
@@ -151,11 +138,16 @@ class Instance:
             list(map(float, self.costs)), dtype=np.int64 if self.is_whole else np.float64
         )
         bought = np.arange(len(self.accepts))[:, None] >> np.arange(self.n_features) & 1 == 1
-        fees = Fees(
-            np.array([float(cost) for cost, _ in self.fees], dtype=costs.dtype),
-            np.array([np.isin(range(self.n_features), features) for _, features in self.fees])
-            if self.fees
-            else np.zeros((0, self.n_features), dtype=np.bool_),
+        units = CostUnits(
+            features=costs,
+            evaluation=self.evaluation,
+            fees=np.array([float(cost) for cost, _ in self.fees], dtype=costs.dtype),
+            members=np.array(
+                [np.isin(range(self.n_features), features) for _, features in self.fees], dtype=bool
+            ).reshape(len(self.fees), self.n_features),
+            per_one=1,
+            priced=np.zeros(0, dtype=np.int64),
+            mean=np.zeros(0, dtype=costs.dtype),
         )
         accepts, n_words = pack(self.accepts)[:, None], -(-self.n_rows // 64)
         nothing = np.zeros((self.n_features, n_words), dtype=np.uint64)
@@ -170,7 +162,7 @@ class Instance:
             early=(0,),
             last=(0,),
             prices=costs,
-            cost=(bought @ costs + fees.of_subsets(bought)).astype(float),
+            cost=units.paid(bought).astype(float),
             evaluation=float(self.evaluation),
             most_spent=float(self.most_spent),
             most_paid=float(self.most_paid),
@@ -286,19 +278,19 @@ class RealInstance:
 
     @classmethod
     def from_set(cls, data, min_confidence, max_stages):
-        n_features = data.X.shape[1]
-        split = SplitRows.cut(SplitData(data.X, data.y, data.train, data.held_out))
-        bank, costs = logistic_bank([split], n_features), FeatureCosts.from_array(data.costs)
-        return cls(Evaluator(bank, costs, min_confidence, max_stages))
+        costs = FeatureCosts.from_array(data.costs)
+        rows = TrainingData.from_table(data.X, data.y, None, costs, "refuse")
+        bench = Workbench.from_split(rows, (data.train, data.held_out))
+        return cls(bench.evaluator(max_stages, min_confidence))
 
     def landscape(self, max_stages, **options):
-        space = DesignSpace(self.evaluator.bank.n_features, max_stages, **options)
+        space = DesignSpace(len(self.evaluator.costs.names), max_stages, **options)
         return Subsets.all(self.evaluator, space)
 
     def front(self, max_stages):
         """Non-dominated objectives, each with all its designs, the simplest first."""
-        designs = every_design(self.evaluator.bank.n_features, max_stages)
-        scores = self.evaluator.score(np.array(designs, dtype=np.int16))
+        designs = every_design(len(self.evaluator.costs.names), max_stages)
+        scores = self.evaluator.score(Designs.of(np.array(designs, dtype=np.int16)))
         columns = (scores.accepted, scores.correct, scores.spent)
         vectors = zip(*(column.tolist() for column in columns), strict=True)
         return front_of(zip(vectors, designs, strict=True))

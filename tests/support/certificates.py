@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emsco.front.certificate.test import RowResults, check_promises
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.stats.promises import Promise
 
 LABELS = ("well", "ill")

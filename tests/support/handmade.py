@@ -14,6 +14,7 @@ from emsco.cascade import FrontModels
 from emsco.data.columns import ColumnCode
 from emsco.data.encoding import Encoding
 from emsco.designs.chromosomes import compress
+from emsco.designs.population import Designs
 from emsco.designs.questions import Question
 from emsco.front.point import ParetoPoint
 from emsco.front.references import measure_references
@@ -26,10 +27,10 @@ from emsco.models.stage_models import (
     averaged,
     parts_of,
 )
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.comparisons import Comparison, Difference, Figures
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.scoring.scores import Scores
-from emsco.stats.by_class import ByClass
-from emsco.stats.differences import Comparison, Difference, RowFigures
-from emsco.stats.error_costs import ErrorCosts
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
@@ -122,6 +123,12 @@ def make_protocol(seed=0, n_models=1):
     )
 
 
+def figures_of(truth, given, cost):
+    """Figures of decisions about rows of two classes that cost something each."""
+    paid, stage = np.unique(cost, return_inverse=True)
+    return Figures.measure(truth, given, stage, paid, np.ones(len(truth)), np.arange(len(truth)), 2)
+
+
 def make_branching_front(n_models=1, n_rows=400):
     """A cheap chain and the design of `make_protocol`, with figures of their cascades on rows.
 
@@ -138,14 +145,13 @@ def make_branching_front(n_models=1, n_rows=400):
         return replace(cascade, models=averaged([replace(m, scaling=s) for m, s in own]))
 
     cheap, everything = chain((0, 1, -1, -1)), chain((0,) * len(NAMES))
-    rows, ones = make_rows(n_rows, seed=3), np.ones(n_rows)
+    rows = make_rows(n_rows, seed=3)
     guesses = protocol.decide(rows).guesses
     truth = np.where(rng.random(n_rows) < 0.9, guesses, 1 - guesses)
 
     def figures(cascade):
         decisions = cascade.decide(rows)
-        given, cost = decisions.given(cascade.classes), decisions.cost
-        return decisions, RowFigures.measure(truth, given, cost, ones, np.arange(n_rows), 2)
+        return decisions, figures_of(truth, decisions.given(cascade.classes), decisions.cost)
 
     every = figures(everything)[1]
 
@@ -202,7 +208,7 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
     )
     costs = FeatureCosts.from_array(COSTS, names)
     front = ParetoFront.from_scores(
-        designs,
+        Designs.of(designs),
         Scores(100, exits, correct_exits, np.array([2150, 5300]), by_class=by_class),
         costs,
         0.8,
@@ -219,12 +225,12 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
 def make_assessed_front():
     """The same points as after a fit: judged row by row, with references and their model."""
     front, rng = make_front(), np.random.default_rng(5)
-    truth, rows, ones = rng.integers(0, 2, 100), np.arange(100), np.ones(100)
-    every = RowFigures.measure(truth, truth, 53.5 * ones, ones, rows, 2)
+    truth, ones = rng.integers(0, 2, 100), np.ones(100)
+    every = figures_of(truth, truth, 53.5 * ones)
 
     def judged(point, confidence, **marks):
         given = rng.permutation(np.repeat([0, 1, 2], [45, 45, 10]))
-        figures = RowFigures.measure(truth, given, point.cost * ones, ones, rows, 2)
+        figures = figures_of(truth, given, point.cost * ones)
         return replace(
             point,
             exit_confidence=confidence,

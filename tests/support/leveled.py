@@ -1,4 +1,4 @@
-"""Small tables, random designs with thresholds of their own, and a loop over rows and stages."""
+"""Small tables, and designs with thresholds of their own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pandas as pd
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
-from emsco.designs.thresholds import ThresholdGrid
+from emsco.designs.chromosomes import compress
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
 from emsco.fitting import Workbench
 from emsco.models.recipe import StageRecipe
 
@@ -54,79 +55,29 @@ def bench_of(
     return Workbench(data, splits, recipe, metric=metric)
 
 
-class TolerantGrid(ThresholdGrid):
-    """A grid at which stages count even if the models of folds disagree about them."""
-
-    searched_levels = ()
-
-
-def tolerant(grid):
-    """Return the grid at which no stage is refused."""
-    return TolerantGrid(grid.thresholds, grid.early, grid.last)
-
-
-def tolerant_evaluator(bench, grid, max_stages):
-    """Return an evaluator that also counts stages about which the models of folds disagree."""
-    return bench.evaluator(max_stages, tolerant(grid))
-
-
-def random_genes(grid, n_designs=40, max_stages=3, n_features=5, seed=0, allow_exclusion=True):
+def random_designs(grid, n_designs=40, max_stages=3, n_features=5, seed=0, allow_exclusion=True):
     """Random designs with random levels of those that their stages may have."""
     rng = np.random.default_rng(seed)
-    lowest = -1 if allow_exclusion else 0
-    draws = rng.integers(lowest, max_stages, size=(n_designs, n_features))
+    draws = rng.integers(-1 if allow_exclusion else 0, max_stages, size=(n_designs, n_features))
     draws[:, 0] = np.maximum(draws[:, 0], 0)
+    levels = rng.choice(grid.early, size=(n_designs, n_features))
     stages = compress(draws)
-    levels = rng.choice(grid.early, size=(n_designs, max_stages))
     levels[np.arange(n_designs), stages.max(axis=1)] = rng.choice(grid.last, size=n_designs)
-    return with_levels(stages, levels)
+    return Designs.of(stages, levels)
 
 
 def every_leveled(designs, grid):
     """Every way to give levels to each of some designs."""
-    genes = [
-        with_levels(np.array([design], dtype=np.int16), np.array([levels]))[0]
-        for design in designs
-        for levels in product(*[grid.early] * max(design), grid.last)
-    ]
-    return np.array(genes, dtype=np.int16)
+    return Designs.concatenate(
+        [
+            Designs.of(np.array([design], dtype=np.int16), [levels])
+            for design in designs
+            for levels in product(*[grid.early] * max(design), grid.last)
+        ]
+    )
 
 
-def followed(bench, genes, grid):
-    """Send each scored row through each design; yield (label or None, stage) of each row.
-
-    Plain loops over the answers of the bank's models, split by split.
-    """
-    inputs = bench.data.rows, [scored for _, scored in bench.splits]
-    missing, known = bench.data.missing(), {}
-    for design, levels in zip(stages_of(genes), levels_of(genes, 10), strict=True):
-        outcomes = []
-        for stage in range(design.max() + 1):
-            subset = (design >= 0) & (design <= stage)
-            if subset.tobytes() not in known:
-                known[subset.tobytes()] = bench.bank.answers(subset[None], *inputs)
-        for split, (_, scored) in enumerate(bench.splits):
-            for i, row in enumerate(scored.tolist()):
-                label, stage = None, 0
-                for stage in range(design.max() + 1):
-                    subset = (design >= 0) & (design <= stage)
-                    winner, sure = (one[0, i] for one in known[subset.tobytes()][split])
-                    lacks = missing is not None and missing[row, design == stage].any()
-                    if sure >= grid.thresholds[levels[stage], winner] and not lacks:
-                        label = int(winner)
-                        break
-                outcomes.append((label, stage))
-        yield outcomes
-
-
-def plain_counts(bench, genes, grid, max_stages):
-    """Rows that leave at each stage and the correct ones, (2, n_designs, max_stages), weighted."""
-    every = np.concatenate([scored for _, scored in bench.splits])
-    truth = bench.data.labels[every].tolist()
-    units = [1] * len(every) if bench.data.units is None else bench.data.units[every].tolist()
-    counts = np.zeros((2, len(genes), max_stages), dtype=np.int64)
-    for d, outcomes in enumerate(followed(bench, genes, grid)):
-        for (label, stage), right, unit in zip(outcomes, truth, units, strict=True):
-            counts[0, d, stage] += unit * (label is not None)
-            counts[1, d, stage] += unit * (label == right)
-    return counts
+def genes_of(designs):
+    """Each design as a tuple: of each feature its stage, and 1024 times the level there."""
+    genes = designs.stages + 1024 * designs.level_of_feature * (designs.stages >= 0)
+    return list(map(tuple, genes.tolist()))

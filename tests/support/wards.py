@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.designs.thresholds import ThresholdGrid
+from emsco.designs.grid import ThresholdGrid
 from emsco.fitting import Workbench, fit
 from emsco.fitting.branches import Branched
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.walk import Outcomes, Walk
 
 COSTS = {"ward": 1, "age": 2, "heart test": 8, "lung test": 9, "scan": 12}
 N_ROWS, N_TRAIN = 900, 600
@@ -87,13 +87,14 @@ class GrownFit:
         return [i for i, one in enumerate(self.clf.front_) if not one.design.is_chain]
 
     @property
-    def rows(self) -> ScoredRows:
-        """The scored rows, which know the trees."""
-        return self.bench.scored_rows(self.grid).with_trees(self.branched.trees)
+    def walk(self) -> Walk:
+        """Send the scored rows through designs, trees among them."""
+        return self.bench.walk(self.grid).through(self.branched.ways)
 
-    def tree_of(self, point):
-        """The scored tree of a point."""
-        return next(one for one in self.branched.trees if one.design == point.design)
+    def outcomes_of(self, point) -> Outcomes:
+        """What the tree of a point does with each scored row."""
+        designs = [fork.design for fork in self.branched.trees.forks]
+        return next(self.walk.outcomes(self.branched.trees[[designs.index(point.design)]]))
 
 
 def grow(X, y, costs=COSTS, weights=None, **settings):

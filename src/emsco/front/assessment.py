@@ -8,25 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, LabelArray, Report, StageArray
+from emsco._base.typing import AnyArray, LabelArray, Report
 from emsco._base.workers import batched
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import trees_of
 from emsco.designs.constraints import Blocks
 from emsco.designs.design import Design
+from emsco.designs.population import Designs
 from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.front.references import Reference, references_of
+from emsco.scoring.by_class import CHANCE, ByClass
+from emsco.scoring.comparisons import Figures
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
+from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import Scores
-from emsco.stats.by_class import CHANCE, ByClass
-from emsco.stats.differences import CodedFigures, RowFigures
-
-Figures: TypeAlias = Any  # RowFigures or CodedFigures, the same for all designs
+from emsco.scoring.walk import Outcomes, Walk
 
 # A difference is noise below this much coverage, accuracy and share of the cost of everything.
 _MARGINS = np.array([0.02, 0.01, 0.05])
@@ -40,14 +38,14 @@ class JudgedDesign:
     Attributes
     ----------
     point : ParetoPoint
-    genes : ndarray of shape (n_blocks,)
-        The design over blocks.
+    found : Designs
+        The one design, over blocks.
     shortfall : float
         Most standard errors by which it is worse than the design it was compared with.
     """
 
     point: ParetoPoint
-    genes: StageArray
+    found: Designs
     shortfall: float
 
 
@@ -57,7 +55,7 @@ class Assessor:
 
     Attributes
     ----------
-    rows : ScoredRows
+    walk : Walk
     evaluator : Evaluator
         Scores designs over blocks of features.
     blocks : Blocks
@@ -68,7 +66,7 @@ class Assessor:
         Whether the models were fitted on rows weighted by what errors cost.
     """
 
-    rows: ScoredRows
+    walk: Walk
     evaluator: Evaluator
     blocks: Blocks
     costs: FeatureCosts
@@ -81,13 +79,15 @@ class Assessor:
         labels: list[object] = self.classes.tolist()
         return labels
 
-    def _design(self, genes: StageArray) -> Design:
-        """Return the design over named features of a chromosome over blocks, or of a tree."""
-        number = int(trees_of(genes[None])[0])
-        if number >= 0:
-            return self.rows.trees[number].design
+    @property
+    def rows(self) -> ScoredRows:
+        """The scored rows."""
+        return self.walk.scored
+
+    def _design(self, found: Designs) -> Design:
+        """Return the one chain over blocks as a design over named features."""
         named = NamedDesigns(self.costs.names, self.evaluator.grid, self.classes)
-        return named(self.blocks.designs(genes))
+        return named(found.over(self.blocks.of_feature))
 
     def references(self, commonest: int) -> tuple[Reference, ...]:
         """Measure what there is without a cascade; `commonest` is the position of a class."""
@@ -100,11 +100,11 @@ class Assessor:
             else self._everything_outcomes.given < len(self.labels),
             commonest,
             self.costs.total,
-            self.rows.own_weights,
+            None if self.rows.are_plain else self.rows.weights,
         )
 
     def assessed(
-        self, points: Sequence[ParetoPoint], designs: StageArray, report: Report | None = None
+        self, points: Sequence[ParetoPoint], designs: Designs, report: Report | None = None
     ) -> list[ParetoPoint]:
         """Add results by class and the comparison with everything to each point.
 
@@ -122,7 +122,7 @@ class Assessor:
                 report(len(assessed), len(points))
         return assessed
 
-    def with_results(self, points: Sequence[ParetoPoint], designs: StageArray) -> list[ParetoPoint]:
+    def with_results(self, points: Sequence[ParetoPoint], designs: Designs) -> list[ParetoPoint]:
         """Add results by class and the comparison with everything to some points.
 
         They are those that `assessed` adds, which also makes a shortlist.
@@ -130,20 +130,20 @@ class Assessor:
         return [point for point, _ in self._measured(points, designs)]
 
     def _measured(
-        self, points: Sequence[ParetoPoint], designs: StageArray
+        self, points: Sequence[ParetoPoint], designs: Designs
     ) -> Iterator[tuple[ParetoPoint, Figures]]:
         """Points with their results, and their figures row by row."""
-        measured = zip(points, designs, self.rows.outcomes(designs), strict=True)
+        measured = zip(points, self.walk.outcomes(designs), strict=True)
         _ = self.everything  # once, before threads ask for it
 
         def measure(
-            one: tuple[ParetoPoint, StageArray, RowOutcomes],
+            one: tuple[ParetoPoint, Outcomes],
         ) -> tuple[ParetoPoint, Figures]:
-            point, genes, outcomes = one
-            figures = self._figures(genes, outcomes)
+            point, outcomes = one
+            figures = self._figures(outcomes)
             return self._with_results(point, outcomes, figures), figures
 
-        workers = self.rows.workers
+        workers = self.walk.workers
         for few in batched(measured, 2 * workers.n_jobs):
             yield from workers.map(measure, few)
 
@@ -169,36 +169,36 @@ class Assessor:
         lowest = sum(deployed.correct_exits) * (1 - _CLOSE)
         return [i for i, point in enumerate(points) if sum(point.correct_exits) >= lowest]
 
-    def judged(self, designs: StageArray, start: Figures) -> Iterator[JudgedDesign]:
+    def judged(self, designs: Designs, start: Figures) -> Iterator[JudgedDesign]:
         """Score and judge designs within the limits, compared with the figures of `start`.
 
-        Designs whose thresholds the bank refuses are left out.
+        Designs with a threshold that is refused are left out.
         """
         if not len(designs):
             return
         scores = self.evaluator.score(designs)
-        for i, outcomes in enumerate(self.rows.outcomes(designs)):
-            # A bank that refuses the threshold of a stage has not counted all correct rows.
-            n_correct = int(self.rows.units @ (outcomes.given == self.rows.truth))
-            if not scores.feasible[i] or n_correct != int(scores.correct[i]):
+        may_be = scores.feasible & ~self.evaluator.refused(designs)
+        for i, outcomes in enumerate(self.walk.outcomes(designs)):
+            if not may_be[i]:
                 continue
-            design = self._design(designs[i])
+            design = self._design(designs[[i]])
             point = ParetoPoint.from_scores(design, scores, i, per_row=self.evaluator.per_row)
-            figures = self._figures(designs[i], outcomes)
+            figures = self._figures(outcomes)
             point = self._with_results(point, outcomes, figures)
-            yield JudgedDesign(point, designs[i], figures.minus(start).shortfall)
+            yield JudgedDesign(point, designs[[i]], figures.minus(start).shortfall)
 
     def nothing(self, threshold: float, label: int, share: float) -> ParetoPoint:
         """Assess the design that buys nothing: at threshold 0 all get one label.
 
         At threshold 1 all are rejected. `label` is its position and `share` that of its class.
         """
-        rows, n_rows = self.rows, len(self.rows.truth)
+        rows, n_rows = self.rows, len(self.rows)
         given = label if share >= threshold else len(self.labels)
-        outcomes = RowOutcomes(
+        outcomes = Outcomes(
             given=np.full(n_rows, given, dtype=np.uint8),
             stage=np.zeros(n_rows, dtype=np.int64),
             confidence=np.full(n_rows, share, dtype=np.float32),
+            after=np.zeros(1),
         )
         counts = [
             np.bincount(rows.truth, rows.units * which, len(self.labels)).astype(np.int64)
@@ -214,63 +214,59 @@ class Assessor:
         )
         design = Design.nothing(self.costs.names, threshold)
         point = ParetoPoint.from_scores(design, scores, 0, per_row=self.evaluator.per_row)
-        return self._with_results(point, outcomes, self._figures(None, outcomes))
+        return self._with_results(point, outcomes, self._figures(outcomes))
 
-    def figures_of(self, design: StageArray) -> Figures:
+    def figures_of(self, design: Designs) -> Figures:
         """Measure the figures of one design over blocks, row by row."""
-        return self._figures(design, next(self.rows.outcomes(design[None])))
+        return self._figures(next(self.walk.outcomes(design)))
 
-    def beats(self, design: StageArray, other: StageArray) -> bool:
+    def beats(self, design: Designs, other: Designs) -> bool:
         """Whether one design is better than another in coverage, accuracy or cost beyond noise."""
         return self._beats(self.figures_of(design), self.figures_of(other))
 
     def _beats(self, figures: Figures, other: Figures) -> bool:
         margins = _MARGINS * (1.0, 1.0, self.costs.total)
-        return bool(figures.beats(other, CHANCE, margins))
+        return figures.beats(other, CHANCE, margins)
 
     def _with_results(
-        self, point: ParetoPoint, outcomes: RowOutcomes, figures: Figures
+        self, point: ParetoPoint, outcomes: Outcomes, figures: Figures
     ) -> ParetoPoint:
         """Add confidence, results by class and the comparison with everything to a point."""
-        rows: AnyArray
-        sure: AnyArray
-        if isinstance(figures, CodedFigures):
-            rows, sure = figures.exits, figures.sure
-        else:
-            accepted = outcomes.given < len(self.labels)
-            stages, weights = outcomes.stage[accepted], self.rows.weights[accepted]
-            rows = np.bincount(stages, weights, point.n_stages)
-            sure = np.bincount(stages, weights * outcomes.confidence[accepted], point.n_stages)
+        rows = figures.counts.reshape(point.n_stages, 3, -1)[:, 1:].sum(axis=(1, 2))
+        weights = np.where(outcomes.given < len(self.labels), self.rows.weights, 0.0)
+        sure = np.bincount(outcomes.stage, weights * outcomes.confidence, point.n_stages)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
         return replace(
             point,
             # Confidence about weighted rows says nothing about shares of plain ones.
             exit_confidence=None if self.is_staked else tuple(confidence.tolist()),
             by_class=ByClass.from_labels(
-                self.labels, self.rows.truth, outcomes.given, self.rows.own_weights
+                self.labels,
+                self.rows.truth,
+                outcomes.given,
+                None if self.rows.are_plain else self.rows.weights,
             ),
             versus_everything=figures.minus(self.everything),
             shortlisted=True,
         )
 
-    def _figures(self, design: StageArray | None, outcomes: RowOutcomes) -> Figures:
-        """Measure outcomes of a design over blocks; None buys nothing."""
-        rows, given = self.rows, outcomes.given
-        paid = np.zeros(1)
-        if design is not None:
-            # Cost of a row after each stage, without what it pays by its own prices.
-            named = self._design(design)
-            paid = self.costs.fixed().after_stages(named.subsets(), named.before)
-        if rows.are_alike:
-            return CodedFigures.measure(
-                rows.truth, given, outcomes.stage, outcomes.confidence, paid, rows.n_classes
-            )
-        cost = paid[outcomes.stage] if design is None else rows.costs(design, outcomes, paid)
-        return RowFigures.measure(rows.truth, given, cost, rows.weights, rows.rows, rows.n_classes)
+    def _figures(self, outcomes: Outcomes) -> Figures:
+        """Measure what a design does, row by row."""
+        rows = self.rows
+        return Figures.measure(
+            rows.truth,
+            outcomes.given,
+            outcomes.stage,
+            outcomes.after,
+            rows.weights,
+            rows.rows,
+            rows.n_classes,
+            outcomes.by_price,
+        )
 
     @cached_property
-    def _everything_outcomes(self) -> RowOutcomes:
-        return next(self.rows.outcomes(self.all_at_once[None]))
+    def _everything_outcomes(self) -> Outcomes:
+        return next(self.walk.outcomes(self.all_at_once))
 
     @cached_property
     def everything(self) -> Figures:
@@ -282,18 +278,17 @@ class Assessor:
         outcomes = self._everything_outcomes
         if self.evaluator.grid.everything_answers_all:
             outcomes = replace(outcomes, given=self._everything_winner)
-        return self._figures(self.all_at_once, outcomes)
+        return self._figures(outcomes)
 
     @cached_property
     def _everything_winner(self) -> LabelArray:
         """Likeliest class of each scored row by the model that sees everything."""
         everything = np.ones((1, self.blocks.n_blocks), dtype=np.bool_)
-        winner: LabelArray = self.rows.guesses(everything)[0]
+        winner: LabelArray = self.walk.guesses(everything)[0]
         return winner
 
     @property
-    def all_at_once(self) -> StageArray:
+    def all_at_once(self) -> Designs:
         """The design of one stage that buys every block."""
         at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
-        design: StageArray = self.evaluator.grid.complete(at_once)[0]
-        return design
+        return self.evaluator.grid.complete(at_once)

@@ -12,8 +12,8 @@ from emsco.front.economical import is_good_enough
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts
 
 _MOST = 0.5  # of a class
 _NEXT_TO_NONE = 0.05  # of the rows

@@ -35,10 +35,10 @@ import numpy as np
 from emsco._base.objectives import Objectives
 from emsco._base.typing import StageArray
 from emsco._base.workers import slices
-from emsco.designs.chromosomes import compress, stages_of
-from emsco.designs.thresholds import inherit_levels
+from emsco.designs.chromosomes import compress
+from emsco.designs.population import Designs
 from emsco.front.point import ParetoPoint
-from emsco.stats.by_class import CHANCE
+from emsco.scoring.by_class import CHANCE
 
 if TYPE_CHECKING:  # to load a front takes no search
     from emsco.front.assessment import Assessor, JudgedDesign
@@ -173,7 +173,7 @@ class Simplifier:
     tolerated: float = TOLERATED
 
     def simplified(
-        self, points: Sequence[ParetoPoint], designs: StageArray, scored: StageArray
+        self, points: Sequence[ParetoPoint], designs: Designs, scored: Designs
     ) -> JudgedDesign | None:
         """Simplify the economical one of some points; None if there is nothing to simplify.
 
@@ -183,10 +183,10 @@ class Simplifier:
         place = economical_of(points, self.assessor.costs.total, self.tolerated)
         if not points[place].design.is_chain:
             return None  # its parts were searched apart, and a simpler tree would be another one
-        starts = [designs[place]]
+        starts = [designs[[place]]]
         if not is_good_enough(points[place], self.tolerated):
             at_once = self.assessor.all_at_once
-            if not self.assessor.evaluator.score(at_once[None]).feasible[0]:
+            if not self.assessor.evaluator.score(at_once).feasible[0]:
                 return None  # within the limits, nothing may be lost on top
             starts = [at_once]
             if not self.is_over() and (like := self._like_everything(scored)) is not None:
@@ -195,11 +195,11 @@ class Simplifier:
         if not simpler:
             return None  # the bank refuses even these designs
         best = min(simpler, key=lambda one: one.point.cost)
-        if np.array_equal(best.genes, designs[place]):
+        if np.array_equal(best.found.keys, designs[[place]].keys):
             return None
         return replace(best, point=replace(best.point, is_simplified=True))
 
-    def _simpler(self, start: StageArray) -> JudgedDesign | None:
+    def _simpler(self, start: Designs) -> JudgedDesign | None:
         """Simplify one design step by step; None if the bank refuses it.
 
         Every step is compared with the start, so that small changes do not add up. It must cost
@@ -207,19 +207,19 @@ class Simplifier:
         be good enough if the start is.
         """
         figures = self.assessor.figures_of(start)
-        best = next(self.assessor.judged(start[None], figures), None)
+        best = next(self.assessor.judged(start, figures), None)
         if best is None:
             return None
         max_cost = best.point.cost + _SAME_COST * self.assessor.costs.total
         is_good = is_good_enough(best.point, self.tolerated)
         while not self.is_over():
             fewer = _variants(
-                stages_of(best.genes),
+                best.found.stages[0],
                 may_leave_out=self.may_leave_out,
                 may_fit=self.may_fit,
                 first=self.assessor.blocks.first,
             )
-            variants = inherit_levels(fewer, best.genes[None], self.assessor.evaluator.grid)
+            variants = best.found.pass_on(fewer, self.assessor.evaluator.grid.early[0])
             passed = [
                 one
                 for part in slices(len(variants), _AT_ONCE)
@@ -236,7 +236,7 @@ class Simplifier:
             best = min(passed, key=lambda one: one.point.size)
         return best
 
-    def _like_everything(self, scored: StageArray) -> StageArray | None:
+    def _like_everything(self, scored: Designs) -> Designs | None:
         """Find a cheap cascade that ends as buying everything does and is behind it in nothing.
 
         Judging designs row by row takes long, and the cheapest good one is wanted. So each look
@@ -244,19 +244,19 @@ class Simplifier:
         that is as good.
         """
         evaluator, grid = self.assessor.evaluator, self.assessor.evaluator.grid
-        n_rows = len(self.assessor.rows.truth)
+        n_rows = len(self.assessor.rows)
         # Designs near buying everything in coverage and accuracy, the cheapest first. All stages
         # before the last have one threshold, and the last has that of buying everything.
-        everything = evaluator.score(self.assessor.all_at_once[None])
-        stages = np.unique(stages_of(scored), axis=0)
+        everything = evaluator.score(self.assessor.all_at_once)
+        stages = np.unique(scored.stages, axis=0)
         n_tried = int(np.clip(_SCORED_CELLS // n_rows, _FEWEST_SCORED, _MOST_SCORED))
         stages = np.random.default_rng(0).permutation(stages)[:n_tried]
-        tried = np.concatenate([grid.complete(stages, early) for early in grid.early])
-        tried = np.unique(tried, axis=0)
+        tried = Designs.concatenate([grid.complete(stages, early) for early in grid.early])
+        tried = tried.sorted()
         scores = evaluator.score(tried)
         is_near = scores.feasible & (scores.cost < everything.cost[0])
         is_near &= scores.errors_behind(everything) <= 1  # a cheap sieve before rows are judged
-        near: StageArray = tried[is_near][np.argsort(scores.cost[is_near], kind="stable")]
+        near = tried[is_near][np.argsort(scores.cost[is_near], kind="stable")]
 
         n_judged = int(np.clip(_JUDGED_CELLS // n_rows, _FEWEST_JUDGED, _MOST_JUDGED))
         best = None
@@ -274,8 +274,8 @@ class Simplifier:
             )
             if (cheapest := next(good, None)) is None:
                 break
-            best = cheapest.genes
-            near = near[: int(np.flatnonzero((near == best).all(axis=1))[0])]
+            best = cheapest.found
+            near = near[: int(np.flatnonzero((near.keys == best.keys).all(axis=1))[0])]
         return best
 
 

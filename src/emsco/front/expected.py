@@ -22,9 +22,9 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.objectives import NORMAL, Estimate, Expected, balanced_length
-from emsco._base.typing import FloatArray, IntArray, Report, SingleArray, StageArray
+from emsco._base.typing import FloatArray, IntArray, Report, SingleArray
 from emsco._base.workers import slices
-from emsco.designs.chromosomes import stage_counts, stages_of, trees_of
+from emsco.designs.population import Designs
 from emsco.front.economical import TOLERANCES, TOLERATED, TOLERATED_OUTSIDE
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
@@ -35,12 +35,13 @@ from emsco.front.rules import (
     given_error_costs,
     limits_in,
 )
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.comparisons import Comparison
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import knee_of
-from emsco.scoring.scored_rows import ScoredRows, ScoredTree
-from emsco.stats.by_class import ByClass
-from emsco.stats.differences import Comparison
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.rows import ScoredRows
+from emsco.scoring.walk import Walk
 from emsco.stats.intervals import share_estimate
 
 MAX_BAGS, _FEWEST_BAGS = 100, 20  # samples of the rows
@@ -346,7 +347,7 @@ class ChoiceRules:
         correct, wrong, rejected = self.figures.inside_by_class()
         by_kind = (
             (correct, np.diagonal(costs.of_labels)),
-            (wrong, costs.wrong_by_class(by_class)),
+            (wrong, costs.mean_wrong(by_class)),
             (rejected, costs.costs[:, -1]),
         )
         total = self._inside[2] + sum(np.tensordot(cost, one, 1) for one, cost in by_kind)
@@ -416,29 +417,27 @@ def _losses(
     shape = (-1, *(1,) * (answered.ndim - 1))
     right, wrong, rejected = (
         costs.reshape(shape)
-        for costs in (np.diagonal(money.of_labels), money.mean_wrong, money.costs[:, -1])
+        for costs in (np.diagonal(money.of_labels), money.mean_wrong(), money.costs[:, -1])
     )
     lost: FloatArray = right * correct + wrong * (answered - correct) + rejected * (rows - answered)
     return lost
 
 
-def sizes_of(designs: StageArray, trees: Sequence[ScoredTree] = ()) -> IntArray:
+def sizes_of(designs: Designs) -> IntArray:
     """Rank designs by simplicity: by their stages, then by the features they buy.
-
-    `trees` are those that designs may stand for.
 
     Examples
     --------
-    >>> sizes_of(np.array([[0, 1], [0, 0], [0, -1]], dtype=np.int16)).tolist()
+    >>> sizes_of(Designs.of(np.array([[0, 1], [0, 0], [0, -1]], dtype=np.int16))).tolist()
     [2, 1, 0]
     """
-    n_bought = (stages_of(designs) >= 0).sum(axis=1)
-    n_stages, numbers = stage_counts(designs), trees_of(designs)
-    for i in np.flatnonzero(numbers >= 0):
-        tree = trees[numbers[i]]
-        n_stages[i], n_bought[i] = tree.design.n_stages, tree.size
+    n_bought, n_stages = (designs.stages >= 0).sum(axis=1), designs.n_stages
+    for i, fork in enumerate(designs.forks or ()):
+        if fork is not None:
+            n_stages[i] = fork.design.n_stages
+            n_bought[i] = fork.design.subsets().any(axis=0).sum()
     # Stages count before features: no number of features makes up for a stage.
-    size = n_stages * (max(designs.shape[1], int(n_bought.max(initial=0))) + 1) + n_bought
+    size = n_stages * (max(designs.stages.shape[1], int(n_bought.max(initial=0))) + 1) + n_bought
     ranks: IntArray = np.unique(size, return_inverse=True)[1]
     return ranks
 
@@ -455,7 +454,7 @@ class OptimismCorrection:
 
     Attributes
     ----------
-    rows : ScoredRows
+    walk : Walk
     evaluator : Evaluator
     total_cost : float
         Of all features.
@@ -465,7 +464,7 @@ class OptimismCorrection:
         What errors and rejections cost, if the search was for the lowest total.
     """
 
-    rows: ScoredRows
+    walk: Walk
     evaluator: Evaluator
     total_cost: float
     groups: IntArray | None = None
@@ -474,8 +473,8 @@ class OptimismCorrection:
     def tolerance(
         self,
         points: Sequence[ParetoPoint],
-        designs: StageArray,
-        others: StageArray,
+        designs: Designs,
+        others: Designs,
         is_over: Callable[[], bool],
     ) -> float:
         """Find by how many standard errors the economical design may be behind everything.
@@ -495,12 +494,12 @@ class OptimismCorrection:
         usual = np.median(errors, axis=1)
         coverage = self.evaluator.score(others).coverage
         beside = others[1:][coverage[1:] >= coverage[0] - _TIE]
-        tried = np.concatenate([others[:1], designs[[i for _, i in versus]], beside])
+        tried = Designs.concatenate([others[:1], designs[[i for _, i in versus]], beside])
         figures, _, n_tried = self._bagged(tried, 1, None, is_over)
         every = np.repeat(usual[:, None], n_tried, axis=1)
         n_known = min(errors.shape[1], n_tried - 1)
         every[:, 1 : 1 + n_known] = errors[:, :n_known]
-        rules = ChoiceRules(figures, sizes_of(tried[:n_tried], self.rows.trees), self.total_cost)
+        rules = ChoiceRules(figures, sizes_of(tried[:n_tried]), self.total_cost)
         lowest = min(one.behind for one, _ in versus)
         for tolerated in TOLERANCES:
             behind = figures.behind_outside(rules.economical(0, every, tolerated), 0)
@@ -511,8 +510,8 @@ class OptimismCorrection:
     def corrected(
         self,
         front: ParetoFront,
-        designs: StageArray,
-        others: StageArray,
+        designs: Designs,
+        others: Designs,
         prefer: Preference | None,
         report: Report | None = None,
         is_over: Callable[[], bool] | None = None,
@@ -528,7 +527,7 @@ class OptimismCorrection:
         Parameters
         ----------
         front : ParetoFront
-        designs : ndarray of shape (n_points, n_features)
+        designs : Designs
             Designs of its points, over blocks.
         others : ndarray of shape (n_others, n_features)
             Designs that might have been chosen as well. The first one buys everything at once.
@@ -543,7 +542,7 @@ class OptimismCorrection:
         """
         # Time and memory go with bags, rows and designs; the rest is left out.
         n_others = max(_FEWEST_DESIGNS, int(_WORK / (self._bags.n_bags * self._n_rows)))
-        tried = np.concatenate([designs, others[:n_others]])
+        tried = Designs.concatenate([designs, others[:n_others]])
         figures, errors, n_tried = self._bagged(tried, len(front), report, is_over)
 
         def correct(front: ParetoFront, choices: Mapping[int, IntArray]) -> ParetoFront:
@@ -559,7 +558,7 @@ class OptimismCorrection:
         everything = len(front) if n_tried > len(front) else None
         rules = ChoiceRules(
             figures,
-            sizes_of(tried[:n_tried], self.rows.trees),
+            sizes_of(tried[:n_tried]),
             self.total_cost,
             everything,
             tolerated,
@@ -584,7 +583,7 @@ class OptimismCorrection:
 
     def _bagged(
         self,
-        tried: StageArray,
+        tried: Designs,
         n_points: int,
         report: Report | None,
         is_over: Callable[[], bool] | None,
@@ -597,27 +596,25 @@ class OptimismCorrection:
         figures, errors = BagFigures(self._bags, is_balanced, self.money), []
         # Where each row's unit stands in the order of the bags.
         places, weights = np.argsort(self._bags.order)[self._unit], self._weights[self._bags.order]
-        at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
+        at_once = int(np.clip(_CELLS / len(self.rows), 1, _AT_ONCE))
         for part in slices(len(tried), at_once):
             if part.start >= n_points and is_over is not None and is_over():
                 tried = tried[: part.start]
                 break
-            paid = self._paid(tried[part])
-            answered, correct, spent = self.rows.shares(tried[part], paid, places)
+            answered, correct, spent = self.walk.shares(tried[part], places)
             figures.add(answered, correct, spent)
             points = range(max(0, min(n_points - part.start, len(spent))))
             measure = partial(self._errors, weights, answered, correct, spent)
-            errors += self.rows.workers.map(measure, points)
+            errors += self.walk.workers.map(measure, points)
             if report:
                 report(min(part.stop, len(tried)), len(tried))
         figures.close()
         return figures, errors, len(tried)
 
-    def _paid(self, designs: StageArray) -> list[FloatArray]:
-        """Cost of a row after each stage of each design, without what it pays by its own prices."""
-        numbers = trees_of(designs)
-        chains = iter(self.evaluator.costs_after(designs[numbers < 0]))
-        return [next(chains) if one < 0 else self.rows.trees[one].paid for one in numbers]
+    @property
+    def rows(self) -> ScoredRows:
+        """The scored rows."""
+        return self.walk.scored
 
     @cached_property
     def _n_rows(self) -> int:

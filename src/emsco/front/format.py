@@ -22,7 +22,7 @@ from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
 from emsco.front.references import KINDS, KINDS_ANSWERING, Reference
 from emsco.models.stage_models import StageModels
-from emsco.stats.error_costs import ErrorCosts
+from emsco.scoring.error_costs import ErrorCosts
 
 if TYPE_CHECKING:
     from emsco.front.pareto_front import ParetoFront

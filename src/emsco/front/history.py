@@ -51,9 +51,9 @@ def history_of(
     points: dict[bytes, ParetoPoint] = {}  # the best design often stays the same
     history = []
     for record in result.records:
-        key = record.best.tobytes()
+        key = record.best.keys.tobytes()
         if key not in points:
-            best = named(blocks.designs(record.best))
+            best = named(record.best.over(blocks.of_feature))
             points[key] = ParetoPoint.from_scores(best, record.best_scores, 0, per_row=per_row)
         numbers = {name: getattr(record, name) for name in _NUMBERS}
         history.append(Generation(best=points[key], **numbers))

@@ -14,16 +14,17 @@ from functools import cached_property
 from typing import Any
 
 from emsco._base.objectives import Expected
-from emsco._base.typing import Report, StageArray
+from emsco._base.typing import Report
 from emsco._base.workers import one_thread
 from emsco.cascade import FrontModels
+from emsco.designs.population import Designs
 from emsco.front.assessment import Assessor
 from emsco.front.averaging import SeenFold, allow_for_averaging
 from emsco.front.expected import OptimismCorrection
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import RESULTS, ParetoPoint, Pending
 from emsco.front.rules import Preference
-from emsco.scoring.scored_rows import ScoredRows
+from emsco.scoring.walk import Walk
 
 
 @dataclass(eq=False)
@@ -35,12 +36,13 @@ class PendingResults:
     assessor : Assessor
     scored : sequence of ParetoPoint
         The points as they were scored.
-    designs : ndarray of shape (n_points, n_blocks)
+    designs : Designs
+        Of the points, over blocks.
     """
 
     assessor: Assessor
     scored: Sequence[ParetoPoint]
-    designs: StageArray
+    designs: Designs
     _known: dict[int, ParetoPoint] = field(default_factory=dict)
     _has_all: bool = False
 
@@ -74,12 +76,12 @@ class PendingResults:
             found = self.assessor.assessed(self.scored, self.designs, report)
             self._known = dict(enumerate(found))
             self._has_all = True
-            self.assessor.rows.forget()
+            self.assessor.walk.forget()
 
-    def keep(self, rows: ScoredRows) -> None:
+    def keep(self, walk: Walk) -> None:
         """Go on with rows that were reduced for later."""
         evaluator = self.assessor.evaluator.without_scores()
-        self.assessor = replace(self.assessor, rows=rows, evaluator=evaluator)
+        self.assessor = replace(self.assessor, walk=walk, evaluator=evaluator)
 
 
 @dataclass(eq=False)
@@ -110,8 +112,8 @@ class PendingExpected:
     correction: OptimismCorrection
     front: ParetoFront
     nothing: Sequence[ParetoPoint]
-    designs: StageArray
-    others: StageArray
+    designs: Designs
+    others: Designs
     prefer: Preference | None
     tolerated: float
     report: Report | None = None
@@ -145,7 +147,7 @@ class PendingExpected:
             nothing = [
                 one.with_figures(expected=self.correction.of_nothing(one)) for one in self.nothing
             ]
-            self.correction.rows.forget()
+            self.correction.walk.forget()
         return [*front.points, *nothing]
 
     @cached_property
@@ -168,9 +170,9 @@ class PendingExpected:
         del name  # it has no others
         return self._expected[position]
 
-    def keep(self, rows: ScoredRows) -> None:
+    def keep(self, walk: Walk) -> None:
         """Go on with rows that were reduced for later."""
         evaluator = self.correction.evaluator.without_scores()
-        self.correction = replace(self.correction, rows=rows, evaluator=evaluator)
+        self.correction = replace(self.correction, walk=walk, evaluator=evaluator)
         self.report = self.is_over = None
         self.is_kept = True

@@ -8,8 +8,8 @@ import numpy as np
 
 from emsco._base.typing import IntArray
 from emsco.front.point import ParetoPoint
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.scoring.scores import CostLimits
-from emsco.stats.error_costs import ErrorCosts
 
 
 def unbeaten_by_money(

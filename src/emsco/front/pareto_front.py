@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from emsco._base.checks import check_whole
 from emsco._base.documents import PathLike, read_document, write_document, write_text
 from emsco._base.objectives import balanced_length
-from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._base.typing import FloatArray, IntArray
 from emsco._base.wings import open_wing
 from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.format import FORMAT, OLDEST
@@ -21,6 +21,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns, Tabular
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
+from emsco.designs.population import Designs
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, ParameterError
 from emsco.front.certificate import (
@@ -47,9 +48,9 @@ from emsco.plotting.figures import COLUMN
 from emsco.plotting.flow import Flow
 from emsco.plotting.trade_offs import draw_front
 from emsco.plotting.workflow import draw_cascade
+from emsco.scoring.error_costs import ErrorCosts, Total
 from emsco.scoring.pareto import tie_groups
 from emsco.scoring.scores import Scores
-from emsco.stats.error_costs import ErrorCosts, Total
 from emsco.stats.promises import Promise, promises_of
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     @classmethod
     def from_scores(
         cls,
-        designs: StageArray,
+        designs: Designs,
         scores: Scores,
         costs: FeatureCosts,
         min_confidence: MinConfidence,
@@ -151,15 +152,15 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Build a front from the designs and scores of a search, in its order.
 
         Without `n_tied`, only these designs count as ties of each other. A row of weight 1 adds
-        `per_row` to the scores. `named` turns chromosomes into designs.
+        `per_row` to the scores. `named` names features and thresholds.
         """
         if n_tied is None:
             groups = tie_groups(scores)
             n_tied = np.bincount(groups)[groups]
         named = named or NamedDesigns(costs.names)
         points = [
-            ParetoPoint.from_scores(named(genes), scores, i, int(n_tied[i]), per_row)
-            for i, genes in enumerate(designs)
+            ParetoPoint.from_scores(named(designs, i), scores, i, int(n_tied[i]), per_row)
+            for i in range(len(designs))
         ]
         return cls(tuple(points), costs, min_confidence, proven)
 

@@ -12,16 +12,16 @@ import numpy as np
 from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate, Expected, Interval, Objectives, objectives_from_dict
 from emsco._base.text import counted
-from emsco._base.typing import AnyArray, FloatArray, IntArray, StageArray
+from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Evaluation
-from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
-from emsco.designs.format import branches_to_dicts
-from emsco.designs.thresholds import ThresholdGrid, plain
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
+from emsco.designs.thresholds import plain
+from emsco.scoring.by_class import ByClass, is_beyond
+from emsco.scoring.comparisons import Comparison
+from emsco.scoring.error_costs import ErrorCosts, Total
 from emsco.scoring.scores import Scores
-from emsco.stats.by_class import ByClass, is_beyond
-from emsco.stats.differences import Comparison
-from emsco.stats.error_costs import ErrorCosts, Total
 
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
 _FEWEST = 10  # rows of an exit that tell whether a stage is too sure
@@ -451,7 +451,7 @@ class ParetoPoint(Objectives):
             cheapest = costs.relabelled(by_class)
         if self.design.buys_nothing and cheapest is not None:
             return costs.total_of_nothing(cheapest, basis)
-        if self.money is not None and by_class is not None and costs.equals(self.money):
+        if self.money is not None and by_class is not None and costs == self.money:
             return self._searched_total(costs, by_class)
         total = costs.total(figures, by_class, expected, basis=basis, promised=True)
         if by_class is None or cheapest is None or not cheapest_label:
@@ -521,7 +521,7 @@ class ParetoPoint(Objectives):
         ]
         for stage, threshold in zip(stages, self.design.thresholds or (), strict=False):
             stage["threshold"] = plain(threshold)
-        branches = branches_to_dicts(self.design)
+        branches = [branch.to_dict() for branch in self.design.branches.values()]
         return {
             **figures,
             "metric": self.metric,
@@ -549,7 +549,7 @@ for _name in _ON_DEMAND:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedDesigns:
-    """Turns the chromosomes of a search into designs over named features.
+    """Turns what a search has found into designs over named features.
 
     Attributes
     ----------
@@ -563,9 +563,10 @@ class NamedDesigns:
     grid: ThresholdGrid | None = None
     classes: AnyArray | None = None
 
-    def __call__(self, genes: StageArray) -> Design:
-        """Return the design of one chromosome."""
+    def __call__(self, designs: Designs, which: int = 0) -> Design:
+        """Return one of some chains over features."""
+        stages = designs.stages[which]
         if self.grid is None or self.grid.is_single or self.classes is None:
-            return Design(genes, self.names)
-        thresholds = self.grid.of_design(genes, self.classes)
-        return Design(stages_of(genes), self.names, thresholds)
+            return Design(stages, self.names)
+        levels = designs.levels[which, : int(stages.max()) + 1].astype(np.int64)
+        return Design(stages, self.names, self.grid.of_levels(levels, self.classes))

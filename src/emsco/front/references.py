@@ -13,13 +13,12 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives, objectives_from_dict
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Cascade, Decisions
-from emsco.costs import FeatureCosts
-from emsco.costs.prices import GivenPrices
+from emsco.costs import FeatureCosts, GivenPrices
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
 from emsco.designs.thresholds import answers_all
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts, Total
 from emsco.stats.promises import Promise
 
 KINDS = ("commonest", "everything", "answered")

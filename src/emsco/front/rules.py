@@ -25,11 +25,12 @@ from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import some, what_was_meant
 from emsco.costs import FeatureCosts
 from emsco.data.labels import of_labels
+from emsco.designs.population import Designs
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.front.economical import economical_of, why_economical
 from emsco.front.point import ParetoPoint
+from emsco.scoring.error_costs import ErrorCosts, plain_costs
 from emsco.scoring.pareto import fittest_of, knee_of
-from emsco.stats.error_costs import ErrorCosts, plain_costs
 
 Preference: TypeAlias = str | dict[str, Any]
 
@@ -69,7 +70,7 @@ def choose(
         # choice.
         if by_fitness:
             return 0
-        designs = np.array([point.design.first_stages for point in points])
+        designs = Designs.of(np.array([point.design.stages for point in points]))
         return fittest_of(designs, coverage, accuracy, cost, costs.smallest)
     if rule == "one_standard_error":
         # The simplest within a standard error of the best balanced score, of expected figures or
@@ -391,7 +392,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
 
     Examples
     --------
-    >>> from emsco.designs.design import Design
+    from emsco.designs.design import Design
     >>> point = ParetoPoint(0.9, 0.8, 5.0, Design([0], ("age",)), 1, 10, (9,), (7,))
     >>> preference_in_words("knee", point)
     'the nearest to the best of all three figures (knee)'

@@ -11,7 +11,7 @@ import numpy as np
 from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten, whole
 from emsco.data.frames import Columns
-from emsco.designs.thresholds import thresholds_in_words
+from emsco.designs.thresholds import in_words
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 from emsco.plotting.notebook import Dot, fragment, note, scatter, table
@@ -134,10 +134,10 @@ def front_columns(front: ParetoFront) -> Columns:
         columns["shortlisted"] = [point.shortlisted for point in points]
     if any(point.design.thresholds for point in points):
         thresholds = (point.design.thresholds_or(front.min_confidence) for point in points)
-        columns["thresholds"] = [*map(thresholds_in_words, thresholds)]
+        columns["thresholds"] = [in_words(*one) for one in thresholds]
     if not all(point.design.is_chain for point in points):
         columns["design"] = [point.design.arrows() for point in points]
-    first_stages = [point.design.first_stages.tolist() for point in points]
+    first_stages = [point.design.stages.tolist() for point in points]
     for i, name in enumerate(front.costs.names):
         columns[f"stage of {name}"] = [stages[i] + 1 for stages in first_stages]
     return columns

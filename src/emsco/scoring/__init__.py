@@ -1,15 +1,15 @@
-"""Scores of designs: answers of stage models, and counts of what designs do with rows.
+"""Scores of designs: answers of stage models, outcomes by row, and counts of them.
 
-`Answers` and `Counts` are public, for scores and searches of one's own.
+`Answers`, `Outcomes` and `Counts` are public, for scores and searches of one's own.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emsco.scoring.answers import Answers, Counts
+    from emsco.scoring.answers import Answers, Counts, Outcomes
 
-__all__ = ["Answers", "Counts"]
+__all__ = ["Answers", "Counts", "Outcomes"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,13 +17,24 @@ from emsco.data.rows import as_table, check_in_memory, check_table, column_names
 from emsco.data.splits import make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress
-from emsco.designs.thresholds import MinConfidence, ThresholdGrid, by_class, check_min_confidence
+from emsco.designs.design import Design
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
+from emsco.designs.thresholds import (
+    MinConfidence,
+    by_class,
+    check_min_confidence,
+)
 from emsco.errors import ParameterError
 from emsco.models.recipe import StageRecipe
+from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import Scores
+from emsco.scoring.walk import Outcomes as Outcomes
+from emsco.scoring.walk import Walk
 
-__all__ = ["Answers", "Counts"]
+__all__ = ["Answers", "Counts", "Outcomes"]
 
 Counts = Scores
 
@@ -123,25 +134,73 @@ class Answers:
         min_confidence : float or dict
             A row leaves at the first stage that is so confident.
         """
-        genes = np.atleast_2d(compress(designs))
-        if genes.shape[1] != len(self.costs.names) or genes.max(axis=1).min(initial=0) < 0:
-            raise ParameterError(
-                f"designs must have a stage for each of the {len(self.costs.names)} features and "
-                f"buy one or more, got shape {genes.shape}."
-            )
-        scores = self._evaluator(min_confidence, int(genes.max(initial=0)) + 1).score(genes)
+        chains = self._chains(designs)
+        scores = self._evaluator(min_confidence, int(chains.n_stages.max())).score(chains)
         # Without exits by stage, so that counts of shallow and deep designs can be joined.
         accepted, correct = scores.accepted[:, None], scores.correct[:, None]
         return Counts(scores.n_rows, accepted, correct, scores.spent, scores.per_one)
+
+    def outcomes(
+        self, design: Design | ArrayLike, min_confidence: MinConfidence | None = None
+    ) -> Outcomes:
+        """Say of each scored row what a design does with it.
+
+        Parameters
+        ----------
+        design : Design or array-like of shape (n_features,)
+            A chain, or the stage of each feature, from 0; -1 is never.
+        min_confidence : float or dict, optional
+            Threshold of every stage; a `Design` may have its own.
+        """
+        if not isinstance(design, Design):
+            design = Design(self._chains(design).stages[0], self.costs.names)
+        if not design.is_chain:
+            raise ParameterError(f"design must be a chain, got {design!r}.")
+        if design.names != self.costs.names:
+            raise ParameterError(
+                f"design must be of the features {self.costs.names}, got {design.names!r}."
+            )
+        if design.thresholds is None:
+            min_confidence = check_min_confidence(min_confidence, self.classes)
+        elif min_confidence is not None:
+            raise ParameterError(
+                f"min_confidence must be left out for a design with thresholds, got "
+                f"{min_confidence!r}."
+            )
+        thresholds = design.thresholds_of_stages(min_confidence or 1.0, self.classes)
+        leveled = Designs.of(self._chains(design).stages, [range(design.n_stages)])
+        inputs = self._data.rows, [self._split]
+        scored, units = self._bits.scored, self._bits.units
+        walk = Walk(self._bank, scored, inputs, ThresholdGrid(thresholds), units)
+        return next(walk.outcomes(leveled))
+
+    def _chains(self, designs: ArrayLike) -> Designs:
+        """Check designs that somebody made."""
+        stages = np.atleast_2d(compress(designs))
+        if stages.shape[1] != len(self.costs.names) or stages.max(axis=1).min(initial=0) < 0:
+            raise ParameterError(
+                f"designs must have a stage for each of the {len(self.costs.names)} features and "
+                f"buy one or more, got shape {stages.shape}."
+            )
+        return Designs.of(stages)
 
     def _evaluator(self, min_confidence: MinConfidence, max_stages: int) -> Evaluator:
         """Score designs, each once; `emsco.search` works on it."""
         checked = check_min_confidence(min_confidence, self.classes)
         grid = ThresholdGrid.single(by_class(checked, self.classes))
-        return Evaluator(self._bank, self.costs, grid, max_stages)
+        return Evaluator(self._bits, self.costs, grid, max_stages)
 
     def _open(self, name: str, split: tuple[ArrayLike, ArrayLike]) -> None:
         labels, classes = self._data.labels, self.classes.tolist()
         (self._split,) = make_splits([split], labels, labels, classes, None, 0, name=name)
-        self._bank = self._recipe.open_bank(self._data, [self._split])
-        self.n_rows = len(self._split[1])
+        recipe, every = self._recipe, np.eye(len(self.costs.names), dtype=np.bool_)
+        self._bank = recipe.open_bank(self._data, [self._split])
+        scored = ScoredRows.from_splits(self._data, [self._split], every)
+        self._bits = RowBits(
+            self._bank,
+            scored,
+            self.costs.in_units(len(scored)),
+            memory_limit=self.memory_limit,
+            n_jobs=recipe.n_jobs,
+        )
+        self.n_rows = len(scored)

@@ -17,21 +17,14 @@ import numpy as np
 
 from emsco._base.digests import DIGEST
 from emsco._base.store import LockedError, Place, Store
-from emsco._base.typing import IntArray, StageArray
-from emsco.designs.chromosomes import (
-    MOST_STAGES,
-    compress,
-    design_keys,
-    levels_of,
-    stage_counts,
-    stages_of,
-    with_levels,
-)
+from emsco._base.typing import IntArray
+from emsco.designs.chromosomes import NEVER, compress
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
-from emsco.designs.thresholds import ThresholdGrid
 from emsco.errors import CheckpointError
 
-_FORMAT = 4
+_FORMAT = 5
 _FILE = "journal.sqlite"
 _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
 _DERIVED = "thresholds"  # they follow from other settings, and are named only if these are alike
@@ -177,7 +170,7 @@ class EntryRules:
         """Number of counts of a design."""
         return self.n_ahead + self.max_stages
 
-    def breach(self, designs: StageArray, counts: IntArray) -> str | None:
+    def breach(self, designs: Designs, counts: IntArray) -> str | None:
         """Say which rule designs or their counts, shape (2, n_designs, n_counts), break, if any."""
         if not len(designs):
             return None
@@ -194,7 +187,7 @@ class EntryRules:
         if too_many or overspent:
             return f"counts more than the {self.n_rows:,} rows of this problem"
         # Stages that a design does not have cannot lose rows.
-        after_last = np.arange(self.max_stages) >= stage_counts(designs)[:, None]
+        after_last = np.arange(self.max_stages) >= designs.n_stages[:, None]
         # The classes that are counted apart add up to the stages.
         by_class = counts[:, :, self.n_ahead - self.n_counted : self.n_ahead]
         fits = not self.n_counted or (
@@ -205,16 +198,14 @@ class EntryRules:
             return "has counts that contradict each other"
         return None
 
-    def _are_designs(self, designs: StageArray) -> bool:
+    def _are_designs(self, designs: Designs) -> bool:
         """Whether designs are compressed, not too long, and have levels of the grid."""
-        if designs.min() < -1 or (designs.max(axis=1) < 0).any():
+        stages = designs.stages
+        if stages.min() < NEVER or (stages.max(axis=1) < 0).any():
             return False
-        # The low bits of a gene are its stage.
-        stages = np.where(designs < 0, designs, designs & MOST_STAGES).astype(np.int16)
         if stages.max() >= self.max_stages or not np.array_equal(compress(stages), stages):
             return False
-        levels = levels_of(designs, self.max_stages)
-        same = np.array_equal(with_levels(stages_of(designs), levels), designs)
+        same = np.array_equal(Designs.of(stages, designs.levels).levels, designs.levels)
         return same and self.grid.holds(designs)
 
 
@@ -243,19 +234,20 @@ class Journal:
     def __init__(self, store: Store, n_features: int, rules: EntryRules) -> None:
         self._store = store
         self._n_counts = n_counts = rules.n_counts
-        self._new: list[tuple[StageArray, IntArray]] = []
+        self._new: list[tuple[Designs, IntArray]] = []
         self._last_write = monotonic()
         self._at_once = _AT_ONCE
         batches = list(store.batches())
-        keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
+        keys = [np.zeros((0, 4 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
         rows = [np.zeros((0, 2, n_counts), dtype=np.int64), *map(store.rows, batches)]
         # Designs are stored with a fixed byte order, so that a file can move to another machine.
-        designs = np.concatenate(keys).view("<i2").astype(np.int16)
+        genes = np.concatenate(keys).view("<i2").astype(np.int16)
+        designs = Designs(genes[:, :n_features], genes[:, n_features:])
         counts = np.concatenate(rows).swapaxes(0, 1)
         if why := rules.breach(designs, counts):
             raise store.place.damaged(why)
-        self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
-        with self._known.claim(design_keys(designs)) as claim:
+        self._known = Slots(UNBOUNDED, n_words=designs.keys.shape[1])
+        with self._known.claim(designs.keys) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
             self._counts[:, claim.slots] = counts
 
@@ -290,7 +282,7 @@ class Journal:
         with _usable(folder):
             _check_place(folder)
             folder.mkdir(parents=True, exist_ok=True)
-        store = _opened(folder, 2 * n_features, np.dtype(("<i8", (2, rules.n_counts))))
+        store = _opened(folder, 4 * n_features, np.dtype(("<i8", (2, rules.n_counts))))
         try:
             if (stored := _stored(store)) is not None:
                 _check_same(folder, stored, problem, seed)
@@ -313,23 +305,23 @@ class Journal:
         finally:
             self._store.close()
 
-    def find(self, designs: StageArray) -> tuple[IntArray, IntArray]:
+    def find(self, designs: Designs) -> tuple[IntArray, IntArray]:
         """Positions of designs that the journal had when it was opened, and their counts.
 
         Counts have shape (2, n_found, n_counts): rows that leave, and the correct ones among
         them.
         """
-        slots = self._known.find(design_keys(designs))
+        slots = self._known.find(designs.keys)
         places = np.flatnonzero(slots >= 0)
         return places, self._counts[:, slots[places]]
 
-    def add(self, designs: StageArray, counts: IntArray) -> None:
+    def add(self, designs: Designs, counts: IntArray) -> None:
         """Take counts of shape (2, n_designs, n_counts), and write every few seconds."""
         self._new.append((designs, counts))
         if monotonic() - self._last_write >= _SECONDS:
             self.flush()
 
-    def complete(self, designs: StageArray, count: Callable[[IntArray], IntArray]) -> IntArray:
+    def complete(self, designs: Designs, count: Callable[[IntArray], IntArray]) -> IntArray:
         """Counts of all designs: from the journal, or else from `count`, and then added.
 
         `count` takes positions in `designs`. Each call gets about as many as it can count between
@@ -354,8 +346,9 @@ class Journal:
     def flush(self) -> None:
         """Write the counts added since the last write."""
         if self._new:
-            designs = np.concatenate([some for some, _ in self._new])
+            designs = Designs.concatenate([some for some, _ in self._new])
             counts = np.concatenate([some for _, some in self._new], axis=1)
-            self._store.add(designs.astype("<i2").view(np.uint8), counts.swapaxes(0, 1))
+            genes = np.concatenate([designs.stages, designs.levels], axis=1)
+            self._store.add(genes.astype("<i2").view(np.uint8), counts.swapaxes(0, 1))
             self._new = []
         self._last_write = monotonic()

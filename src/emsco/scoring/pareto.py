@@ -10,8 +10,8 @@ from typing import Self
 import numpy as np
 
 from emsco._base.objectives import balanced_length
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.designs.chromosomes import chromosome_numbers, stage_counts
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.designs.population import Designs
 from emsco.scoring.scores import Scores
 
 __all__ = [
@@ -148,7 +148,7 @@ class Ranking:
 
     @classmethod
     def from_scores(
-        cls, designs: StageArray, scores: Scores, smallest_cost: float, epsilon: float = 0.01
+        cls, designs: Designs, scores: Scores, smallest_cost: float, epsilon: float = 0.01
     ) -> Self:
         """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
         level = pareto_levels(scores)
@@ -180,7 +180,7 @@ class Ranking:
 
 
 def fittest_of(
-    designs: StageArray,
+    designs: Designs,
     coverage: FloatArray,
     accuracy: FloatArray,
     cost: FloatArray,
@@ -196,12 +196,12 @@ def fittest_of(
 
 
 def _longest_first(
-    designs: StageArray, lengths: FloatArray
+    designs: Designs, lengths: FloatArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Keys that sort designs by length, the longest first; equally long ones by simplicity."""
     # Lengths that differ only by rounding count as equal.
     rounded = np.round(lengths, _LENGTH_DECIMALS)
-    return chromosome_numbers(designs), stage_counts(designs), -rounded
+    return designs.chromosomes(), designs.n_stages, -rounded
 
 
 def _aggregate(
@@ -243,13 +243,13 @@ def tie_groups(scores: Scores) -> IntArray:
     return groups
 
 
-def simplest_first(designs: StageArray) -> IntArray:
+def simplest_first(designs: Designs) -> IntArray:
     """Sort designs by simplicity: fewer stages first, then the smaller chromosome."""
-    order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs)))
+    order: IntArray = np.lexsort((designs.chromosomes(), designs.n_stages))
     return order
 
 
-def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) -> IntArray:
+def best_balanced_first(designs: Designs, scores: Scores, total_cost: float) -> IntArray:
     """Sort designs by balanced score, the best first; equal ones by simplicity."""
     order: IntArray = np.lexsort(_longest_first(designs, balanced_scores(scores, total_cost)))
     return order

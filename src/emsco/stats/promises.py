@@ -17,7 +17,7 @@ from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.labels import of_labels
 from emsco.errors import ParameterError
-from emsco.stats.error_costs import ErrorCosts, Total
+from emsco.scoring.error_costs import ErrorCosts, Total
 
 _KINDS = ("accuracy", "coverage", "recall", "cost", "total")
 LIMITS = ("min_accuracy", "min_coverage", "min_recall", "max_cost", "max_total")

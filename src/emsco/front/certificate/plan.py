@@ -25,8 +25,8 @@ from emsco.designs.thresholds import answers_all
 from emsco.errors import DeploymentWarning, ParameterError
 from emsco.front.certificate.test import CheckedPromise
 from emsco.front.point import ParetoPoint
+from emsco.scoring.error_costs import ErrorCosts
 from emsco.stats.betting import log_capital_below, mean_p_values
-from emsco.stats.error_costs import ErrorCosts
 from emsco.stats.promises import Promise
 from emsco.stats.tests import power
 

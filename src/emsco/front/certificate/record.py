@@ -13,7 +13,6 @@ from emsco._base.objectives import METRICS
 from emsco._base.text import counted, listed, shorten
 from emsco.cascade import Cascade
 from emsco.designs.design import Design
-from emsco.designs.format import branches_to_dicts, design_from_dict
 from emsco.errors import EMSCOError, FileError
 from emsco.front.certificate.test import CheckedPromise, n_passing
 from emsco.front.format import check_point
@@ -412,8 +411,7 @@ def _design_to_dict(design: Design) -> dict[str, Any]:
     """Return the stage of each feature, or what each stage buys and the branches."""
     if design.is_chain:
         return {"stages": design.stages.tolist()}
-    stages = [{"buys": list(bought)} for bought in design.buys]
-    return {"stages": stages, "branches": branches_to_dicts(design)}
+    return design.to_dict()
 
 
 def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...]) -> Design:
@@ -424,9 +422,9 @@ def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...
             for one in by_stage
         )
         if "branches" in fields.values:
-            return design_from_dict(fields, names).with_thresholds(thresholds or None)
+            return Design.from_dict(fields, names).with_thresholds(thresholds or None)
         stages = fields.wholes("stages", len(names), -1, len(names) - 1)
-        return Design(stages, names, thresholds or None)  # type: ignore[arg-type]
+        return Design(stages, names, thresholds or None)
     except FileError:
         raise
     except (EMSCOError, TypeError, ValueError) as error:

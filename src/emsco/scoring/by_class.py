@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.data.frames import Columns, Tabular
 
 CHANCE = 1.645  # standard errors that chance exceeds once in 20
@@ -58,34 +58,36 @@ class ByClass(Tabular):
         """
         n = len(labels)
         # One number for each pair of true class and label, rejection included.
-        counts = np.bincount(truth * (n + 1) + given, weights, n * (n + 1)).reshape(n, n + 1)
-        return cls(tuple(labels), tuple(map(tuple, counts.tolist())))
+        counts = np.bincount(truth * (n + 1) + given, weights, n * (n + 1))
+        return cls.from_matrix(labels, counts.reshape(n, n + 1))
 
-    def all_rejected(self) -> Self:
-        """Return the results of rejecting all of these rows."""
-        none = [0.0] * len(self.labels)
-        return type(self)(self.labels, tuple((*none, rows) for rows in self.rows.tolist()))
+    @classmethod
+    def from_matrix(cls, labels: Sequence[object], counts: AnyArray) -> Self:
+        """Take the counts from an array."""
+        return cls(tuple(labels), tuple(map(tuple, counts.tolist())))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Add up the counts of several sets of rows."""
-        total = sum((np.array(part.counts) for part in parts[1:]), np.array(parts[0].counts))
-        return cls(parts[0].labels, tuple(map(tuple, total.tolist())))
+        return cls.from_matrix(parts[0].labels, np.sum([part.counts for part in parts], axis=0))
 
     @classmethod
     def from_dict(cls, fields: Fields, name: str, labels: Sequence[object]) -> Self:
         """Read counts from a file and check that they have a line per class."""
         n, lines = len(labels), fields.items(name)
-        rule = f"{n} lists of {n + 1} numbers, all at least 0"
-        if len(lines) != n:
-            fields.refuse(name, rule, lines)
-        for line in lines:
-            is_line = isinstance(line, list) and len(line) == n + 1
-            if not is_line or not all(
-                type(value) in (int, float) and 0 <= value <= _LARGEST for value in line
-            ):
-                fields.refuse(name, rule, line)
+        shape = [len(line) if isinstance(line, list) else 0 for line in lines]
+        if shape != [n + 1] * n or not all(
+            type(value) in (int, float) and 0 <= value <= _LARGEST
+            for line in lines
+            for value in line
+        ):
+            fields.refuse(name, f"{n} lists of {n + 1} numbers, all at least 0", lines)
         return cls(tuple(labels), tuple(map(tuple, lines)))
+
+    def all_rejected(self) -> Self:
+        """Return the results of rejecting all of these rows."""
+        n = len(self.labels)
+        return self.from_matrix(self.labels, np.outer(self.rows, np.arange(n + 1) == n))
 
     def to_lists(self) -> list[list[float]]:
         """Return the counts as plain lists, for a file."""
@@ -105,31 +107,29 @@ class ByClass(Tabular):
         }
 
     @property
-    def _counts(self) -> FloatArray:
+    def matrix(self) -> FloatArray:
+        """The counts as an array."""
         return np.array(self.counts, dtype=np.float64)
 
     @property
     def rows(self) -> FloatArray:
         """Rows of each class."""
-        counts: FloatArray = self._counts.sum(axis=1)
-        return counts
+        return np.asarray(self.matrix.sum(axis=1))
 
     @property
     def answered(self) -> FloatArray:
         """Rows of each class that got a label, right or wrong."""
-        counts: FloatArray = self._counts[:, :-1].sum(axis=1)
-        return counts
+        return np.asarray(self.matrix[:, :-1].sum(axis=1))
 
     @property
     def given(self) -> FloatArray:
         """Rows that got each label."""
-        counts: FloatArray = self._counts[:, :-1].sum(axis=0)
-        return counts
+        return np.asarray(self.matrix[:, :-1].sum(axis=0))
 
     @property
     def correct(self) -> FloatArray:
         """Rows of each class that got the correct label."""
-        return np.diagonal(self._counts)
+        return np.diagonal(self.matrix)
 
     @property
     def recall(self) -> FloatArray:
@@ -174,18 +174,18 @@ class ByClass(Tabular):
         class are better even if the commonest class alone would be correct more often. The
         difference must be larger than chance explains, see `is_beyond`.
         """
-        answered = self.answered
-        if is_beyond(self.commonest_share, self.accuracy, float(answered.sum())):
+        n_answered = float(self.answered.sum())
+        if is_beyond(self.commonest_share, self.accuracy, n_answered):
             return True
-        there = answered > 0
-        n = int(there.sum())
+        there = self.answered > 0
+        n, answered = int(there.sum()), self.answered[there]
         if n < 2:
             return False
-        mean = float(_share(self.correct, answered)[there].mean())
+        mean = float((self.correct[there] / answered).mean())
         # Labels that know nothing give each class the same mix of labels.
-        mix = self.given[there] / answered.sum()
-        error = math.sqrt(float((mix * (1 - mix) / answered[there]).sum())) / n
-        half_a_row = 0.5 / (n * float(answered[there].min()))  # rows come one by one
+        mix = self.given[there] / n_answered
+        error = math.sqrt(float((mix * (1 - mix) / answered).sum())) / n
+        half_a_row = 0.5 / (n * float(answered.min()))  # rows come one by one
         return mean - 1 / n - half_a_row > CHANCE * error
 
     def columns(self) -> Columns:
@@ -229,5 +229,4 @@ def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    shares: FloatArray = part / np.where(whole > 0, whole, 1.0)
-    return shares
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)

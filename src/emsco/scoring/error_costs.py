@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +14,12 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_number, is_number
 from emsco._base.documents import Fields
 from emsco._base.objectives import NORMAL, Expected, Interval, Objectives
-from emsco._base.text import some, what_was_meant
-from emsco._base.typing import AnyArray, FloatArray
-from emsco.costs.fees import LARGEST_COST
+from emsco._base.text import brief, some, what_was_meant
+from emsco._base.typing import FloatArray
+from emsco.costs.checks import LARGEST_COST
 from emsco.data.labels import of_labels
 from emsco.errors import ParameterError
-from emsco.stats.by_class import ByClass
+from emsco.scoring.by_class import ByClass
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them
@@ -93,7 +94,7 @@ class Total:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True)
 class ErrorCosts:
     """What each label costs a row of each class, and what a rejection costs it.
 
@@ -103,9 +104,9 @@ class ErrorCosts:
     ----------
     labels : tuple
         The classes.
-    costs : ndarray of shape (n_classes, n_classes + 1)
-        One line per true class: the cost of each label, then that of a rejection. The lines are
-        in the order of `ByClass.counts`.
+    lines : tuple of tuple of float
+        One per true class: the cost of each label, then that of a rejection, in the order of
+        `ByClass.counts`.
     may_reject : bool
         Whether a cost of rejections was given; without one it is 0, where no row is rejected.
 
@@ -119,8 +120,8 @@ class ErrorCosts:
     """
 
     labels: tuple[object, ...]
-    costs: FloatArray
-    may_reject: bool = True
+    lines: tuple[tuple[float, ...], ...]
+    may_reject: bool = field(default=True, compare=False)
 
     @classmethod
     def from_parameters(
@@ -147,38 +148,22 @@ class ErrorCosts:
         may_reject : bool
             Whether `reject_cost` is needed.
         """
-        if error_cost is None:
-            raise ParameterError(
-                f"{_ERROR} must be given beside {_REJECT}, got None; 0 makes errors free."
-            )
-        if labels is None:
-            for name, given in ((_ERROR, error_cost), (_REJECT, reject_cost)):
-                # Without results by class, nobody knows whose error it was.
-                if given is not None and not is_number(given):
-                    raise ParameterError(
-                        f"{name} must be one number for designs without results by class, got "
-                        f"{given!r}."
-                    )
-        known = tuple(_EITHER if labels is None else labels)
-        # A class that does not exist is said before a cost that is missing.
-        errors = _matrix(error_cost, known)
-        if reject_cost is None and may_reject:
-            raise ParameterError(
-                f"{_REJECT} must be given beside {_ERROR}, got None; 0 makes rejections free."
-            )
-        by_class = 0.0 if reject_cost is None else reject_cost
-        if not isinstance(by_class, Mapping):
-            if not is_number(by_class):
+        both = {_ERROR: (error_cost, "errors"), _REJECT: (reject_cost, "rejections")}
+        for name, (given, what) in both.items():
+            if given is None and (may_reject or name == _ERROR):
+                raise ParameterError(f"{name} must be given, got None; 0 makes {what} free.")
+            # Without results by class, nobody knows whose error it was.
+            if labels is None and given is not None and not is_number(given):
                 raise ParameterError(
-                    f"{_REJECT} must be a number, or a number for each label, got {by_class!r}."
+                    f"{name} must be one number for designs without results by class, got "
+                    f"{given!r}."
                 )
-            by_class = dict.fromkeys(known, check_number(_REJECT, by_class, 0, LARGEST_COST))
-        rejections = [
-            check_number(f"{_REJECT} of class {label!r}", cost, 0, LARGEST_COST)
-            for label, cost in _lines(_REJECT, by_class, known)
-        ]
-        costs = locked_copy(np.column_stack([errors, rejections]))
-        return cls(known, costs, reject_cost is not None)
+        known = tuple(_EITHER if labels is None else labels)
+        errors = _matrix(error_cost, known)
+        given = 0.0 if reject_cost is None else reject_cost
+        rejections = [*map(_checked, _by_class(_REJECT, given, known))]
+        lines = np.column_stack([errors, rejections]).tolist()
+        return cls(known, tuple(map(tuple, lines)), reject_cost is not None)
 
     @classmethod
     def if_given(
@@ -206,18 +191,15 @@ class ErrorCosts:
         except (ParameterError, TypeError, IndexError, ValueError) as error:
             fields.refuse(name, "costs that can be used", str(error))
 
+    @cached_property
+    def costs(self) -> FloatArray:
+        """The lines as an array that cannot be changed, (n_classes, n_classes + 1)."""
+        return locked_copy(np.array(self.lines))
+
     @property
     def of_labels(self) -> FloatArray:
         """Cost of each label for a row of each class, (n_classes, n_classes)."""
         return self.costs[:, :-1]
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether all errors cost the same, all rejections do, and correct labels are free."""
-        wrong = self.of_labels[~np.eye(len(self.labels), dtype=np.bool_)]
-        # A correct label costs 0 as well, or not all labels are equal.
-        parts = (wrong, self.costs[:, -1], np.append(np.diagonal(self.of_labels), 0.0))
-        return all(len(set(part.tolist())) == 1 for part in parts)
 
     @property
     def by_true_class(self) -> tuple[float, ...] | None:
@@ -225,10 +207,16 @@ class ErrorCosts:
 
         None if it depends on the label given too, or if correct labels have a cost.
         """
-        errors = [set(np.delete(line, k).tolist()) for k, line in enumerate(self.of_labels)]
-        if np.diagonal(self.of_labels).any() or any(len(one) > 1 for one in errors):
-            return None
-        return tuple(one.pop() for one in errors)
+        is_wrong = ~np.eye(len(self.labels), dtype=np.bool_)
+        errors = self.of_labels.max(axis=1)
+        is_same = np.array_equal(self.of_labels, errors[:, None] * is_wrong)
+        return tuple(errors.tolist()) if is_same else None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all errors cost the same, all rejections do, and correct labels are free."""
+        parts = self.by_true_class, self.costs[:, -1].tolist()
+        return all(part is not None and len(set(part)) == 1 for part in parts)
 
     @property
     def stakes(self) -> FloatArray:
@@ -237,18 +225,8 @@ class ErrorCosts:
         At least a thousandth of the largest, so that no class is forgotten; 1 for all if errors
         cost nothing.
         """
-        stakes = self.mean_wrong - np.diagonal(self.of_labels)
-        if not stakes.any():
-            return np.ones(len(stakes))
-        floored: FloatArray = np.maximum(stakes, _LEAST_STAKE * stakes.max())
-        return floored
-
-    @property
-    def mean_wrong(self) -> FloatArray:
-        """Mean cost of a wrong label for each class, over all labels that would be wrong."""
-        wrong = ~np.eye(len(self.labels), dtype=np.bool_)
-        means: FloatArray = np.where(wrong, self.of_labels, 0.0).sum(axis=1) / wrong.sum(axis=1)
-        return means
+        stakes = self.mean_wrong() - np.diagonal(self.of_labels)
+        return np.maximum(stakes, _LEAST_STAKE * stakes.max()) if stakes.any() else stakes + 1
 
     @property
     def labels_follow_stakes(self) -> bool:
@@ -258,20 +236,20 @@ class ErrorCosts:
         no class has more than its own stake.
         """
         beyond = self.of_labels - np.diagonal(self.of_labels)[:, None]
-        wrong = ~np.eye(len(self.labels), dtype=np.bool_)
+        wrong = ~np.eye(len(beyond), dtype=np.bool_)
         return bool(np.isclose(beyond, self.stakes[:, None])[wrong].all())
 
-    def equals(self, other: ErrorCosts) -> bool:
-        """Whether both have the same costs for the same classes."""
-        return self.labels == other.labels and np.array_equal(self.costs, other.costs)
+    def mean_wrong(self, by_class: ByClass | None = None) -> FloatArray:
+        """Mean cost of a wrong label for each true class, as some rows were labelled.
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the other is the same; see `equals`."""
-        return self.equals(other) if isinstance(other, ErrorCosts) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Equal ones have equal numbers."""
-        return hash((self.labels, self.costs.tobytes()))
+        If no row of a class got a wrong label, the mean is over all labels that would be wrong.
+        """
+        counts = wrong = 1.0 - np.eye(len(self.labels))
+        if by_class is not None:
+            seen = by_class.matrix[:, :-1] * wrong
+            # A class without errors so far could get any of the wrong labels.
+            counts = np.where(seen.any(axis=1, keepdims=True), seen, wrong)
+        return np.asarray((counts * self.of_labels).sum(axis=1) / counts.sum(axis=1))
 
     def mean_costs(
         self, by_class: ByClass | None = None, *, promised: bool = False
@@ -281,47 +259,37 @@ class ErrorCosts:
         If none of these rows is of a kind, its mean is what it would be if labels, given as often,
         knew nothing of the class. `promised` is as for `total`.
         """
-        (correct, wrong, rejected), _ = self._means(by_class, promised)
-        return correct, wrong, rejected
+        correct, wrong, rejected = self._by_kind(by_class, promised=promised)
+        return correct[0], wrong[0], rejected[0]
 
-    def _means(self, by_class: ByClass | None, promised: bool) -> tuple[list[float], list[float]]:
+    def _by_kind(self, by_class: ByClass | None, *, promised: bool) -> list[tuple[float, float]]:
         """Mean costs of correct, wrong and rejected rows, and their standard errors."""
         n = len(self.labels)
-        counts = np.zeros((n, n + 1)) if by_class is None else np.array(by_class.counts)
+        counts = np.zeros((n, n + 1)) if by_class is None else by_class.matrix
         rows = counts.sum(axis=1, keepdims=True)
         # Without any rows, all classes are equally likely.
-        shares = rows / rows.sum() if rows.sum() else np.full((n, 1), 1 / n)
-        right = np.column_stack([np.eye(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)])
-        rejected = np.arange(n + 1)[None] == n
+        shares = rows / rows.sum() if rows.any() else np.full((n, 1), 1 / n)
         given = np.append(counts[:, :-1].sum(axis=0), 1.0)
-        steady = _STEADY if promised else 0.0
-        means, errors = [], []
-        for kind in (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape)):
+        right, rejected = np.eye(n, n + 1), np.outer(np.ones(n), np.arange(n + 1) == n)
+        by_kind = []
+        for kind in (right, 1 - right - rejected, rejected):
             # How often each cell of a kind would be hit if labels knew nothing of the class.
-            usual = np.where(kind, shares * given, 0.0)
+            usual = shares * given * kind
             if not usual.any():  # none of its labels would be of this kind
-                usual = np.where(kind, shares, 0.0)
-            usual /= usual.sum()
-            seen = np.where(kind, counts, 0.0)
+                usual = shares * kind
+            seen = counts * kind
             # The prior's weight: ten rows for a promise, and at least one where nothing was seen.
-            weights = seen + (steady if seen.sum() else max(steady, 1.0)) * usual
-            mean = float((weights * self.costs).sum() / weights.sum())
-            variance = float((weights * (self.costs - mean) ** 2).sum() / weights.sum())
-            means.append(mean)
-            errors.append(math.sqrt(variance / weights.sum()))
-        return means, errors
+            n_usual = max(_STEADY * promised, float(not seen.any()))
+            weights = seen + n_usual * usual / usual.sum()
+            mean, deviation = self._spread(weights)
+            by_kind.append((mean, deviation / math.sqrt(weights.sum())))
+        return by_kind
 
-    def wrong_by_class(self, by_class: ByClass) -> FloatArray:
-        """Mean cost of a wrong label for each true class, as some rows were labelled.
-
-        If no row of a class got a wrong label, the mean is over all labels that would be wrong.
-        """
-        wrong = ~np.eye(len(self.labels), dtype=np.bool_)
-        counts = np.where(wrong, np.array(by_class.counts, dtype=np.float64)[:, :-1], 0.0)
-        # A class without errors so far could get any of the wrong labels.
-        counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, wrong)
-        means: FloatArray = (counts * self.of_labels).sum(axis=1) / counts.sum(axis=1)
-        return means
+    def _spread(self, weights: FloatArray) -> tuple[float, float]:
+        """Mean and standard deviation over rows, by how many are in each place of the costs."""
+        total = weights.sum() or 1.0
+        mean = float((weights * self.costs).sum() / total)
+        return mean, math.sqrt((weights * (self.costs - mean) ** 2).sum() / total)
 
     def total(
         self,
@@ -353,26 +321,21 @@ class ErrorCosts:
             added, and the total is less certain. They are those of labels that are given as often,
             but know nothing of the class.
         """
-        means, errors = self._means(by_class, promised)
-        correct, wrong, rejected = means
+        by_kind = self._by_kind(by_class, promised=promised)
+        (correct, _), (wrong, wrong_error), (rejected, rejected_error) = by_kind
         coverage, accuracy = figures.coverage, figures.accuracy
+        answered = accuracy * correct + (1 - accuracy) * wrong
         if expected is not None:
             # Derivatives of the total by each figure, times that figure's standard error.
-            slopes = (
-                (accuracy * correct + (1 - accuracy) * wrong - rejected) * expected.coverage.error,
+            standard_error = math.hypot(
+                (answered - rejected) * expected.coverage.error,
                 coverage * (correct - wrong) * expected.accuracy.error,
                 expected.cost.error,
-                coverage * (1 - accuracy) * errors[1] if promised else 0.0,
-                (1 - coverage) * errors[2] if promised else 0.0,
+                promised * coverage * (1 - accuracy) * wrong_error,
+                promised * (1 - coverage) * rejected_error,
             )
-            standard_error = math.hypot(*slopes)
-        return Total(
-            features=figures.cost,
-            errors=coverage * ((1 - accuracy) * wrong + accuracy * correct),
-            rejections=(1 - coverage) * rejected,
-            standard_error=standard_error,
-            basis=basis,
-        )
+        rejections = (1 - coverage) * rejected
+        return Total(figures.cost, coverage * answered, rejections, standard_error, basis)
 
     def relabelled(self, by_class: ByClass) -> ByClass:
         """Replace each label by the one that costs least for the rows that got it.
@@ -387,18 +350,19 @@ class ErrorCosts:
         >>> costs.relabelled(always_well).counts
         ((10.0, 0.0, 0.0), (90.0, 0.0, 0.0))
         """
-        counts = np.array(by_class.counts, dtype=np.float64)
-        relabelled = np.zeros_like(counts)
-        relabelled[:, -1] = counts[:, -1]
-        for given, costs in enumerate(counts[:, :-1].T @ self.of_labels):
-            best = given if costs[given] == costs.min() else int(costs.argmin())
-            relabelled[:, best] += counts[:, given]
-        return ByClass(by_class.labels, tuple(map(tuple, relabelled.tolist())))
+        n, counts = len(self.labels), by_class.matrix
+        costs = counts[:, :-1].T @ self.of_labels  # of the rows that got a label, by the new one
+        stays = np.diagonal(costs) == costs.min(axis=1)
+        best = np.where(stays, np.arange(n), costs.argmin(axis=1))
+        return ByClass.from_matrix(self.labels, counts @ np.eye(n + 1)[[*best, n]])
 
     def mean(self, by_class: ByClass) -> float:
         """Mean cost of a row as these were decided, without features."""
-        counts = np.array(by_class.counts, dtype=np.float64)
-        return float((counts * self.costs).sum() / (counts.sum() or 1.0))
+        return self._spread(by_class.matrix)[0]
+
+    def deviation(self, by_class: ByClass) -> float:
+        """Standard deviation over rows of what labels and rejections cost."""
+        return self._spread(by_class.matrix)[1]
 
     def losses(self, by_class: ByClass) -> float:
         """Mean cost of a row, without features, if a search for the lowest total decided these.
@@ -421,41 +385,19 @@ class ErrorCosts:
         >>> print(costs.total_of_nothing(always_well))
         5 (2.06 to 7.94): features 0, errors 5, rejections 0
         """
-        mean, is_rejected = self.mean(by_class), not by_class.answered.any()
-        n_rows = float(by_class.rows.sum()) or 1.0
-        return Total(
-            features=0.0,
-            errors=0.0 if is_rejected else mean,
-            rejections=mean if is_rejected else 0.0,
-            standard_error=self.deviation(by_class) / math.sqrt(n_rows),
-            basis=basis,
-        )
-
-    def deviation(self, by_class: ByClass) -> float:
-        """Standard deviation over rows of what labels and rejections cost."""
-        counts = np.array(by_class.counts, dtype=np.float64)
-        shares = counts / (counts.sum() or 1.0)
-        mean = (shares * self.costs).sum()
-        # Rounding can leave a tiny negative number.
-        return float(np.sqrt(max(0.0, (shares * (self.costs - mean) ** 2).sum())))
+        mean, deviation = self._spread(by_class.matrix)
+        errors, rejections = (mean, 0.0) if by_class.answered.any() else (0.0, mean)
+        standard_error = deviation / math.sqrt(by_class.rows.sum() or 1.0)
+        return Total(0.0, errors, rejections, standard_error, basis)
 
     def __str__(self) -> str:
         """Put the costs into words."""
-        wrong = [np.delete(line[:-1], i) for i, line in enumerate(self.costs)]
-        if all(len(set(one.tolist())) == 1 for one in wrong):
-            errors = _in_words([float(one[0]) for one in wrong], "an error", self.labels)
-        else:
-            errors = "your matrix of costs for errors"
+        by_class, errors = self.by_true_class, "your matrix of costs for errors"
+        if by_class is not None:
+            errors = _in_words(by_class, "an error", self.labels)
         if not self.may_reject:
             return errors
-        rejections = _in_words(self.costs[:, -1].tolist(), "a rejection", self.labels)
-        return f"{errors} and {rejections}"
-
-
-def check_label_costs(error_cost: Any, classes: AnyArray) -> FloatArray:
-    """Return the cost of each label for a row of each class, as a read-only matrix."""
-    labels = classes.tolist()
-    return ErrorCosts.from_parameters(error_cost, None, labels, may_reject=False).of_labels
+        return f"{errors} and {_in_words(self.costs[:, -1].tolist(), 'a rejection', self.labels)}"
 
 
 def plain_costs(given: Any) -> Any:
@@ -476,36 +418,24 @@ def plain_costs(given: Any) -> Any:
 def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
     """Check the cost of each label for a row of each class."""
     n = len(labels)
-    if is_number(given):
-        costs = np.full((n, n), check_number(_ERROR, given, 0, LARGEST_COST))
-        np.fill_diagonal(costs, 0.0)
-    elif isinstance(given, Mapping):
-        costs = np.zeros((n, n))
-        for i, (label, line) in enumerate(_lines(_ERROR, given, labels)):
-            of = f"{_ERROR} of class {label!r}"
-            if not isinstance(line, Mapping):
-                costs[i] = check_number(of, line, 0, LARGEST_COST)
-                # A row of a class costs nothing if its label is correct.
-                costs[i, i] = 0.0
-                continue
-            by_label = {label: 0.0, **of_labels(line, labels)}
-            for j, (other, cost) in enumerate(_lines(of, by_label, labels)):
-                given_label = f"{of} given the label {other!r}"
-                costs[i, j] = check_number(given_label, cost, 0, LARGEST_COST)
-    else:
-        rule = (
-            f"be a number, a number for each label, or {n} lines of {n} numbers: true labels down, "
-            "labels given across"
-        )
+    if not isinstance(given, Mapping) and not is_number(given):
         try:
-            costs = np.array(given, dtype=np.float64)
+            matrix = np.array(given, dtype=np.float64).tolist()
+            lines = [dict(zip(labels, line, strict=True)) for line in matrix]
+            given = dict(zip(labels, lines, strict=True))
         except (TypeError, ValueError):
-            raise ParameterError(f"{_ERROR} must {rule}, got {given!r}.") from None
-        if costs.shape != (n, n):
-            raise ParameterError(f"{_ERROR} must {rule}, got the shape {costs.shape}.")
-        for i, j in np.ndindex(n, n):
-            of = f"{_ERROR} of class {labels[i]!r} given the label {labels[j]!r}"
-            check_number(of, float(costs[i, j]), 0, LARGEST_COST)
+            raise ParameterError(
+                f"{_ERROR} must be a number, a number for each label, or {n} lines of {n} numbers "
+                f"(true labels down, labels given across), got {brief(given)}."
+            ) from None
+    costs = np.empty((n, n))
+    for i, (name, line) in enumerate(_by_class(_ERROR, given, labels)):
+        if isinstance(line, Mapping):
+            by_label = {labels[i]: 0.0, **of_labels(line, labels)}
+            costs[i] = [*map(_checked, _by_class(name, by_label, labels, "given the label"))]
+        else:
+            costs[i] = _checked((name, line))
+            costs[i, i] = 0.0  # the correct label is free
     # A correct label that costs more than a wrong one would make every rule prefer errors.
     for i, j in np.argwhere(costs < np.diagonal(costs)[:, None]).tolist():
         raise ParameterError(
@@ -515,10 +445,15 @@ def _matrix(given: Any, labels: tuple[object, ...]) -> FloatArray:
     return costs
 
 
-def _lines(
-    name: str, given: Mapping[Any, Any], labels: tuple[object, ...]
-) -> list[tuple[object, Any]]:
-    """Return the entry of each label, in the order of the classes; refuse others and gaps."""
+def _by_class(
+    name: str, given: Any, labels: tuple[object, ...], of: str = "of class"
+) -> list[tuple[str, Any]]:
+    """Return what is given for each class, or for all, with a name for errors.
+
+    Other classes are refused, and gaps.
+    """
+    if not isinstance(given, Mapping):
+        return [(name, given)] * len(labels)
     known = of_labels(given, labels)
     for label in known:
         if label not in labels:
@@ -526,12 +461,18 @@ def _lines(
                 f"{name} must name the classes {some(labels)}, got {label!r}"
                 f"{what_was_meant(label, labels)}"
             )
-    if lacking := [label for label in labels if label not in known]:
-        raise ParameterError(
-            f"{name} must have a cost for each of the classes {some(labels)}, got none for "
-            f"{lacking[0]!r}."
-        )
-    return [(label, known[label]) for label in labels]
+    for label in labels:
+        if label not in known:
+            raise ParameterError(
+                f"{name} must have a cost for each of the classes {some(labels)}, got none for "
+                f"{label!r}."
+            )
+    return [(f"{name} {of} {label!r}", known[label]) for label in labels]
+
+
+def _checked(named: tuple[str, Any]) -> float:
+    """Check a cost, which comes with a name for errors."""
+    return check_number(*named, 0, LARGEST_COST)
 
 
 def _in_words(costs: Sequence[float], what: str, labels: Sequence[object]) -> str:

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from emsco._base.documents import Fields
 from emsco._base.objectives import Estimate, Expected, Objectives
-from emsco.errors import ParameterError
-from emsco.stats.by_class import ByClass
-from emsco.stats.error_costs import ErrorCosts, plain_costs
+from emsco.errors import FileError, ParameterError
+from emsco.scoring.by_class import ByClass
+from emsco.scoring.error_costs import ErrorCosts
 
 LABELS = ("ill", "well")
 COUNTED = ByClass(LABELS, ((30, 5, 15), (2, 40, 8)))
@@ -37,12 +38,6 @@ def test_errors_cost_a_number_a_number_by_label_or_a_matrix(given, lines):
     assert costs_of(given).of_labels.tolist() == lines
 
 
-def test_rejections_cost_a_number_or_a_number_by_label():
-    assert costs_of(1, 40).costs[:, -1].tolist() == [40, 40]
-    assert costs_of(1, {"well": 1, "ill": 9}).costs[:, -1].tolist() == [9, 1]
-    assert costs_of(1, None, may_reject=False).costs[:, -1].tolist() == [0, 0]
-
-
 def test_labels_may_be_text_as_in_a_file():
     assert costs_of({"0": 5, "1": 6}, {"1": 2, "0": 1}, (0, 1)).costs.tolist() == [
         [0, 5, 1],
@@ -51,31 +46,56 @@ def test_labels_may_be_text_as_in_a_file():
 
 
 @pytest.mark.parametrize(
-    ("error_cost", "reject_cost"),
+    ("error_cost", "reject_cost", "named"),
     [
-        (-1, 1),
-        (math.nan, 1),
-        (math.inf, 1),
-        ("many", 1),
-        ({"ill": 1}, 1),
-        ({"ill": 1, "well": 1, "sick": 2}, 1),
-        ({"ill": -2, "well": 1}, 1),
-        ({"ill": {"wel": 1}, "well": 1}, 1),
-        ({"ill": {"ill": 1}, "well": 1}, 1),
-        ([[0, 1, 2], [1, 0, 2]], 1),
-        ([[0, math.nan], [1, 0]], 1),
-        ([[5, 1], [1, 0]], 1),
-        (None, 1),
-        ({"il": 1}, None),
-        (1, None),
-        (1, [1, 2]),
-        (1, {"ill": 2}),
-        (1, math.inf),
+        (-1, 1, "error_cost must .* -1"),
+        ("many", 1, "error_cost must .* 'many'"),
+        ({"ill": 1, "well": 1, "sick": 2}, 1, "error_cost must .* 'sick'"),
+        ({"ill": {"wel": 1}, "well": 1}, 1, "error_cost of class 'ill' must .* 'wel'"),
+        ([[0, 1]], 1, "error_cost must .* 2 lines of 2"),
+        ([0, 1, 1, 0], 1, "error_cost must .* 2 lines of 2"),
+        ([[0, -3], [1, 0]], 1, "class 'ill' given the label 'well' must .* -3"),
+        ([[5, 1], [1, 0]], 1, "class 'ill' .* got 5 for it and 1 for 'well'"),
+        (None, 1, "error_cost must be given"),
+        (1, None, "reject_cost must be given"),
+        (1, [1, 2], r"reject_cost must .* \[1, 2\]"),
+        (1, {"ill": 2}, "reject_cost must .* 'well'"),
+        (1, {"ill": 2, "well": math.inf}, "reject_cost of class 'well' must .* inf"),
     ],
 )
-def test_costs_that_cannot_be_are_refused(error_cost, reject_cost):
-    with pytest.raises(ParameterError):
+def test_costs_that_cannot_be_are_refused_by_label_and_value(error_cost, reject_cost, named):
+    with pytest.raises(ParameterError, match=named):
         costs_of(error_cost, reject_cost)
+
+
+@pytest.mark.parametrize(
+    ("given", "by_true_class", "follow", "stakes"),
+    [
+        (7, (7, 7), True, [7, 7]),
+        ({"ill": 500, "well": 20}, (500, 20), True, [500, 20]),
+        ({"ill": 500, "well": 0}, (500, 0), False, [500, 0.5]),
+        (MATRIX, None, True, [499, 20]),
+        (0, (0, 0), False, [1, 1]),
+    ],
+)
+def test_stakes_are_what_a_wrong_label_costs_beyond_the_correct_one(
+    given, by_true_class, follow, stakes
+):
+    costs = costs_of(given)
+    assert costs.by_true_class == by_true_class
+    assert costs.is_uniform == (given in (0, 7))
+    assert costs.stakes.tolist() == stakes
+    assert costs.labels_follow_stakes == follow
+
+
+def test_equal_costs_of_the_same_classes_are_equal_and_a_file_keeps_them():
+    costs = costs_of(MATRIX, 40)
+    read = ErrorCosts.from_fields(Fields({"costs": costs.costs.tolist()}, "f"), "costs", LABELS)
+    assert read == costs == costs_of(np.array(MATRIX), {"ill": 40, "well": 40})
+    assert hash(read) == hash(costs)
+    assert costs != costs_of(MATRIX, 41)
+    with pytest.raises(FileError, match="costs"):
+        ErrorCosts.from_fields(Fields({"costs": [[0, 1], [-1, 0]]}, "f"), "costs", LABELS)
 
 
 def test_without_classes_costs_are_single_numbers():
@@ -91,11 +111,6 @@ def test_the_total_is_the_mean_over_rows_where_the_figures_are_counted():
     total = costs.total(figures, COUNTED)
     assert total.value == pytest.approx(3 + (np.array(COUNTED.counts) * costs.costs).sum() / 100)
     assert total.rejections == pytest.approx((15 * 60 + 8 * 10) / 100)
-
-
-def test_with_one_number_the_total_is_a_weighted_sum_of_the_figures():
-    total = costs_of(500, 40).total(Objectives(0.8, 0.9, 3.0), COUNTED)
-    assert total.value == pytest.approx(3 + 500 * 0.8 * 0.1 + 40 * 0.2)
 
 
 def test_rows_of_a_kind_that_was_not_seen_cost_what_they_would_if_labels_knew_nothing():
@@ -119,18 +134,12 @@ def test_the_interval_of_a_total_follows_from_those_of_its_figures():
 def test_wrong_labels_of_a_class_cost_what_they_did():
     three = ByClass(("a", "b", "c"), ((9, 1, 3, 0), (0, 9, 0, 0), (2, 0, 9, 4)))
     costs = costs_of([[0, 1, 5], [2, 0, 4], [7, 8, 0]], 1, ("a", "b", "c"))
-    assert costs.wrong_by_class(three).tolist() == [4.0, 3.0, 7.0]
+    assert costs.mean_wrong(three).tolist() == [4.0, 3.0, 7.0]
 
 
 def test_the_deviation_is_over_rows():
     rows = np.repeat(costs_of(MATRIX).costs.ravel(), np.array(COUNTED.counts).ravel())
     assert costs_of(MATRIX).deviation(COUNTED) == pytest.approx(rows.std())
-
-
-def test_costs_for_a_file_are_plain():
-    assert plain_costs({1: np.array([2.0])}) == {"1": [2.0]}
-    assert plain_costs(((0, np.int64(1)), (2, 0))) == [[0, 1], [2, 0]]
-    assert type(plain_costs(np.float64(3))) is float
 
 
 def test_a_promise_does_not_take_one_cheap_error_for_all_that_follow():
@@ -160,5 +169,6 @@ def test_labels_are_replaced_by_those_that_cost_least():
     relabelled = costs.relabelled(counted)
     assert relabelled.counts == ((8, 0, 1), (63, 0, 4))
     assert costs.mean(relabelled) == (63 * 1 + 5 * 10) / 76
+    assert costs.losses(counted) == costs.mean(counted)
     even = costs_of(5, 10)
     assert even.relabelled(counted).counts == counted.counts
