@@ -14,7 +14,6 @@ from emsco.designs.chromosomes import (
     stage_counts,
     subset_words,
     subsets_of_words,
-    totals_by_stage,
     words_of_subsets,
 )
 from emsco.errors import ParameterError
@@ -52,8 +51,6 @@ def test_subsets_as_words_are_the_features_known_after_each_stage(designs):
     assert [sum(int(w) << 32 * i for i, w in enumerate(row)) for row in words] == as_numbers
     assert np.array_equal(subsets_of_words(words, designs.shape[1]), flat)
     assert np.array_equal(words_of_subsets(flat), words)
-    values = np.arange(designs.shape[1])
-    assert np.array_equal(totals_by_stage(designs, 12, values), known @ values)
 
 
 @given(some_designs())

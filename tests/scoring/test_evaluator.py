@@ -54,7 +54,7 @@ def test_a_design_is_scored_once_and_kept(seed):
     words = subset_words(designs.stages, MAX_STAGES).reshape(-1, 1)
     assert evaluator.n_subsets == len(np.unique(words)) == len(evaluator.subsets)
     kept = evaluator.without_scores()
-    assert kept.costs_after(designs).tolist() == evaluator.costs_after(designs).tolist()
+    assert kept.worst_costs(designs).tolist() == evaluator.worst_costs(designs).tolist()
     assert not hasattr(kept, "bits")
 
 
@@ -71,10 +71,11 @@ def test_a_rejected_row_pays_for_everything_and_most_with_the_highest_prices(see
     drawn = Drawn.of(seed, **SIZES)
     grid = ThresholdGrid(np.full((1, drawn.scored.n_classes), 2.0))  # nobody is as sure
     evaluator, designs = drawn.evaluator(grid=grid), drawn.designs(grid=grid)
-    scores, after = evaluator.score(designs), evaluator.costs_after(designs)
+    scores, known = evaluator.score(designs), designs.stages >= 0
     assert not scores.accepted.any()
     assert not scores.accuracy.any()
-    units, worst, prices = drawn.scored.units, after[:, -1], drawn.prices
+    units, prices = drawn.scored.units, drawn.prices
+    worst = np.array(drawn.costs.paid(known, designs.n_stages, prices=0))
     spent = worst * units.sum()
     if prices is not None:
         each = (designs.stages[:, drawn.priced] >= 0) @ prices.T

@@ -1,4 +1,4 @@
-"""What a row has paid, and how long it has waited: the one place where both are added up."""
+"""What a row has paid and how long it has waited once it knows some features."""
 
 from __future__ import annotations
 

@@ -53,26 +53,17 @@ def nested_subsets(designs: StageArray, n_stages: int) -> BoolArray:
     return known
 
 
-def totals_by_stage(
-    designs: StageArray, n_stages: int, values: FloatArray | IntArray
-) -> FloatArray:
-    """Sum `values`, one per feature, over the features known after each stage.
-
-    The result has shape (n_designs, n_stages). It is exact for whole numbers with a sum below 2⁵³.
-    """
-    totals = np.zeros((len(designs), n_stages))
-    add_up_stages(np.ascontiguousarray(designs), np.array(values, dtype=np.float64), totals)
-    return totals
-
-
 def subset_words(designs: StageArray, n_stages: int) -> WordArray:
     """Return the features known after each stage as bits, shape (n_designs, n_stages, n_words).
 
     Feature i is bit i % 32 of word i // 32.
     """
-    parts = [designs[:, i : i + 32] for i in range(0, designs.shape[1], 32)]
-    totals = [totals_by_stage(part, n_stages, _POWERS[: part.shape[1]]) for part in parts]
-    return np.stack(totals, axis=2).astype(np.uint64)
+    n_words = -(-designs.shape[1] // 32)
+    totals = np.zeros((n_words, len(designs), n_stages))
+    for w in range(n_words):
+        part = np.ascontiguousarray(designs[:, 32 * w : 32 * w + 32])
+        add_up_stages(part, _POWERS[: part.shape[1]], totals[w])
+    return totals.transpose(1, 2, 0).astype(np.uint64)
 
 
 def words_of_subsets(subsets: BoolArray) -> WordArray:

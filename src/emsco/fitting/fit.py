@@ -281,7 +281,7 @@ class _Steps:
 
     @property
     def named(self) -> NamedDesigns:
-        """Turns chromosomes into designs over named features."""
+        """Turns what is found into designs over named features."""
         data = self.all_rows.data
         return NamedDesigns(data.costs.names, self.grid, data.classes)
 
@@ -550,7 +550,6 @@ class _Steps:
         scores = result.scores
         if self.stakes is not None:  # the search has weighted rows; now each counts as it is
             scores = bench.walk(self.grid).scores(result.designs, by_class=False)
-            scores = replace(scores, rejected_exits=None)  # of chains: after the last stage
         front = ParetoFront.from_scores(
             result.designs.over(self.blocks.of_feature),
             scores,

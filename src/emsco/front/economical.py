@@ -193,14 +193,14 @@ class Simplifier:
                 starts.append(like)
         simpler = [one for start in starts if (one := self._simpler(start)) is not None]
         if not simpler:
-            return None  # the bank refuses even these designs
+            return None  # even these designs are refused
         best = min(simpler, key=lambda one: one.point.cost)
         if np.array_equal(best.found.keys, designs[[place]].keys):
             return None
         return replace(best, point=replace(best.point, is_simplified=True))
 
     def _simpler(self, start: Designs) -> JudgedDesign | None:
-        """Simplify one design step by step; None if the bank refuses it.
+        """Simplify one design step by step; None if its threshold is refused.
 
         Every step is compared with the start, so that small changes do not add up. It must cost
         next to nothing more, still beat the commonest class if the design before it does, and still

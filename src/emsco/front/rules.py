@@ -392,7 +392,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
 
     Examples
     --------
-    from emsco.designs.design import Design
+    >>> from emsco.designs.design import Design
     >>> point = ParetoPoint(0.9, 0.8, 5.0, Design([0], ("age",)), 1, 10, (9,), (7,))
     >>> preference_in_words("knee", point)
     'the nearest to the best of all three figures (knee)'

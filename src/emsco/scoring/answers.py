@@ -167,8 +167,9 @@ class Answers:
                 f"min_confidence must be left out for a design with thresholds, got "
                 f"{min_confidence!r}."
             )
-        thresholds = design.thresholds_of_stages(min_confidence or 1.0, self.classes)
-        leveled = Designs.of(self._chains(design).stages, [range(design.n_stages)])
+        of_stages = design.thresholds_of_stages(min_confidence or 1.0, self.classes)
+        thresholds, levels = np.unique(of_stages, axis=0, return_inverse=True)
+        leveled = Designs.of(self._chains(design).stages, levels.reshape(1, -1))
         inputs = self._data.rows, [self._split]
         scored, units = self._bits.scored, self._bits.units
         walk = Walk(self._bank, scored, inputs, ThresholdGrid(thresholds), units)

@@ -137,23 +137,16 @@ class Evaluator:
             ):
                 over = value > limit
                 excess[over] += (value[over] - limit) / factor
-            excess /= self.costs.total
+            excess /= self.costs.total or 1.0
             if self.limits.has_delays:
                 late = self.limits.beyond_delays(*self.delays(designs, exits))
                 excess += late / (self.costs.delays.sum() or 1.0)
         return Scores(n_rows, exits, correct_exits, spent, per_one, excess, by_class)
 
-    def costs_after(self, designs: Designs) -> FloatArray:
-        """Cost of a row after each stage of each chain; after its last one, of a rejected row.
-
-        Without what a row pays by its own prices.
-        """
-        return self._paid(designs) / self.units.per_one
-
     def worst_costs(self, designs: Designs) -> FloatArray:
         """Cost of a rejected row with each chain; of the row with the highest prices."""
-        most_by_price = self.units.most_by_price(designs.stages >= 0)
-        worst: FloatArray = self.costs_after(designs)[:, -1] + most_by_price / self.units.per_one
+        by_price = self.units.most_by_price(designs.stages >= 0)
+        worst: FloatArray = (self._paid(designs)[:, -1] + by_price) / self.units.per_one
         return worst
 
     def delays(self, designs: Designs, exits: IntArray) -> tuple[FloatArray, FloatArray]:

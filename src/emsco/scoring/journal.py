@@ -177,7 +177,7 @@ class EntryRules:
         if not self._are_designs(designs):
             return "has designs that no search of this problem makes"
         exits, correct = counts
-        # Written by no search: a bank counts rows, and correct ones among them.
+        # Written by no search: bits count rows, and correct ones among them.
         if (counts < 0).any() or (correct > exits).any():
             return "has counts below 0, or more correct rows than rows"
         at_stages = exits[:, self.n_ahead :]
@@ -222,7 +222,7 @@ class Journal:
         Designs are its keys and counts its rows. It is closed with the journal.
     n_features : int
     rules : EntryRules
-        What designs and their counts must obey. A design has as many counts as a bank makes: one
+        What designs and their counts must obey. A design has as many counts as bits make: one
         for each counted class and each stage.
 
     Raises

@@ -286,7 +286,8 @@ class Walk:
             exits[1],
             spent,
             by_class=classes if by_class else None,
-            rejected_exits=exits[2],
+            # Of a chain, these are the rows without a label after the last stage.
+            rejected_exits=None if designs.forks is None else exits[2],
         )
 
     def shares(self, designs: Designs, places: IntArray | None = None) -> SingleArray:

@@ -89,7 +89,7 @@ class Archive:
 
     def points(self, scores: Scores) -> FloatArray:
         """Coverage, accuracy and share of the total cost saved, of each design."""
-        saved = 1 - scores.cost / self._total_cost
+        saved = 1 - scores.cost / (self._total_cost or 1.0)
         return np.column_stack([scores.coverage, scores.accuracy, saved])
 
     def _thinned(self, scores: Scores, max_vectors: int) -> IntArray:
