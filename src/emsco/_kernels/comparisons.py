@@ -27,14 +27,22 @@ def add_squares(
 
     Decision i is about row ``rows[i]`` of class ``truth[i]``. Its influences on five figures are
     those of its code and class, in `of_first` and `of_second`, times its weight. `apart`, rows × 5,
-    has what else sets the influences of a row apart, and is 0 afterwards.
+    has what else sets the influences of a row apart, and is 0 afterwards. It has no rows if nothing
+    else does and each row is decided once.
     """
+    difference: cython.double
     with cython.nogil:
-        for i in range(truth.shape[0]):
+        if apart.shape[0] == 0:
+            for i in range(truth.shape[0]):
+                k, a, b, weight = truth[i], first[i], second[i], weights[i]
+                for f in range(5):
+                    difference = weight * (of_first[a, k, f] - of_second[b, k, f])
+                    squares[k, f] += difference * difference
+        for i in range(truth.shape[0] if apart.shape[0] else 0):
             row, k, a, b, weight = rows[i], truth[i], first[i], second[i], weights[i]
             for f in range(5):
                 apart[row, f] += weight * (of_first[a, k, f] - of_second[b, k, f])
-        for i in range(truth.shape[0]):
+        for i in range(truth.shape[0] if apart.shape[0] else 0):
             row, k = rows[i], truth[i]
             for f in range(5):
                 squares[k, f] += apart[row, f] * apart[row, f]

@@ -235,6 +235,11 @@ class Figures:
         return Comparison(single[0], single[1], single[2], recall, missed)
 
     @cached_property
+    def _decided_once(self) -> bool:
+        """Whether each row is decided once."""
+        return int(self.rows.max(initial=-1)) + 1 == len(self.rows)
+
+    @cached_property
     def _errors(self) -> FloatArray:
         """At least the standard errors of coverage, accuracy and cost, without a pass over rows.
 
@@ -248,8 +253,11 @@ class Figures:
 
     def _squares(self, other: Figures) -> FloatArray:
         """Sums of squared differences of influences over the rows of each class, (n_classes, 5)."""
-        squares, apart = np.zeros(self.influence.shape[1:]), np.zeros((len(self.rows), 5))
-        apart[:, 2] = self.by_price - other.by_price
+        by_price = self.by_price - other.by_price
+        is_plain = self._decided_once and not by_price.any()
+        apart = np.zeros((0 if is_plain else len(self.rows), 5))
+        apart[:, 2] = by_price[: len(apart)]
+        squares = np.zeros(self.influence.shape[1:])
         ways = self.codes, other.codes, self.influence, other.influence
         add_squares(*ways, self.truth, self.weights, self.rows, apart, squares)
         return squares
