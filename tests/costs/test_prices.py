@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts, RowPrice
 from emsco.errors import EMSCOError
 
@@ -70,3 +71,18 @@ def test_prices_of_training_rows_are_not_those_of_others():
     assert costs.total == 3
     with pytest.raises(EMSCOError, match="'report'"):
         costs.prices_of(TABLE, 3)
+
+
+def test_a_limit_holds_beside_prices_that_are_all_nothing():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
+    clf = EMSCOClassifier(
+        {"a": np.zeros(80), "b": 0, "c": 0},
+        constraints={"max_mean_cost": 1},
+        estimator="logistic",
+        search="evolution",
+        generations=1,
+        population_size=20,
+        cv=0.5,
+    ).fit(table, table.a + table.b > 0)
+    assert all(point.cost == 0 for point in clf.front_)

@@ -77,3 +77,11 @@ def test_answers_are_those_of_logistic_regression():
 def test_what_is_no_design_is_refused(designs):
     with pytest.raises(ParameterError, match="designs must have a stage for each of the 5"):
         ANSWERS.score(designs, 0.7)
+
+
+def test_a_design_may_have_more_stages_than_there_are_levels_of_a_grid():
+    wide = np.random.default_rng(0).normal(size=(60, 40))
+    answers = Answers(wide, LABELS[:60], np.ones(40), (ROWS[:40], ROWS[40:60]))
+    outcomes = answers.outcomes(np.arange(40), 0.999)
+    assert outcomes.paid.tolist() == (outcomes.stage + 1).tolist()
+    assert answers.score([np.arange(40)], 0.999).cost[0] == outcomes.paid.mean()

@@ -225,5 +225,5 @@ def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) 
     The share saved is 1 - cost / total cost. It is 0 if several stages cost more than buying
     everything in one.
     """
-    saved = np.maximum(0.0, 1 - cost / total_cost)
+    saved = np.maximum(0.0, 1 - cost / (total_cost or 1.0))
     return np.sqrt(coverage**2 + accuracy**2 + saved**2)
