@@ -221,12 +221,13 @@ class Walk:
             some, n_stages = designs[part], designs[part].n_stages
             subsets = nested_subsets(some.stages, int(n_stages.max()))
             chains = [known[:n] for known, n in zip(subsets, n_stages, strict=True)]
-            self._learn(np.concatenate(chains))
+            learned = self._learn(np.concatenate(chains))
+            answers = [[learned[key] for key in _keys(known)] for known in chains]
             thresholds = self._thresholds[some.levels[:, : subsets.shape[1]]]
             n_run = np.arange(1, subsets.shape[1] + 1)
             after = self._units.paid(subsets, n_run, 0) / self._units.per_one
             of_stages = [one[:n] for one, n in zip(after, n_stages, strict=True)]
-            tasks = list(zip(some.stages, chains, thresholds, of_stages, strict=True))
+            tasks = list(zip(some.stages, chains, answers, thresholds, of_stages, strict=True))
             # A few at a time, as outcomes are as long as there are rows.
             for few in slices(len(tasks), 2 * self.workers.n_jobs):
                 yield from self.workers.map(lambda task: self._follow(*task), tasks[few])
@@ -317,22 +318,26 @@ class Walk:
         return shares.swapaxes(0, 1)
 
     def _follow(
-        self, stages: StageArray, chain: BoolArray, thresholds: FloatArray, after: FloatArray
+        self,
+        stages: StageArray,
+        chain: BoolArray,
+        answers: Sequence[tuple[LabelArray, FloatArray]],
+        thresholds: FloatArray,
+        after: FloatArray,
     ) -> Outcomes:
         """Send all rows through a chain.
 
-        `chain` has the features known after each stage, `thresholds` a line for each stage, and
-        `after` the cost of a row after it.
+        `chain` has the features known after each stage, `answers` those of its model, `thresholds`
+        a line for each stage, and `after` the cost of a row after it.
         """
         n_rows, missing = len(self.scored), self.scored.missing
         given = np.full(n_rows, self.scored.n_classes, dtype=np.uint8)
         stage, confidence = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.float32)
         lacks: BoolArray = np.zeros(0, dtype=np.bool_)
-        for j, key in enumerate(_keys(chain)):
+        for j, (winner, sure) in enumerate(answers):
             if missing is not None:
                 # Only the features that a stage buys itself can make it refuse a row.
                 lacks = np.asarray(missing[:, stages == j].any(axis=1))
-            winner, sure = self._known[key]
             follow_stage(j, winner, sure, thresholds[j], lacks, given, stage, confidence)
         units, by_price = self._units, None
         if units.prices is not None:
@@ -340,8 +345,11 @@ class Walk:
             by_price = units.by_price(bought, units.prices) / units.per_one
         return Outcomes(given, stage, confidence, after, by_price)
 
-    def _learn(self, subsets: BoolArray) -> None:
-        """Note the likeliest class of each row by the model of each subset, and the confidence."""
+    def _learn(self, subsets: BoolArray) -> dict[bytes, tuple[LabelArray, FloatArray]]:
+        """Return the likeliest class of each row by the model of each subset, and the confidence.
+
+        They are kept for designs to come, which may ask before these have been followed.
+        """
         every = dict(zip(_keys(subsets), subsets, strict=True))
         new = {key: subset for key, subset in every.items() if key not in self._known}
         # Forget what is not needed now, rather than exceed the limit.
@@ -352,6 +360,7 @@ class Walk:
             answers = self._bank.answers(wanted[part], *self._inputs)
             winner, sure = map(_joined, zip(*answers, strict=True))
             self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
+        return {key: self._known[key] for key in every}
 
 
 def _joined(parts: Sequence[AnyArray]) -> AnyArray:
