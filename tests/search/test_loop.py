@@ -9,12 +9,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
 from emsco.search import loop
 from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.loop import Stop, StopReason, run_search
 from emsco.search.paper import PaperLoop
+from emsco.search.progress import SearchProgress
 from emsco.search.settings import SearchSettings
 
 TOTAL = 100.0
@@ -134,3 +136,16 @@ def test_every_cause_has_a_sentence_that_may_tell_what_is_settled(cause):
     is_early = cause in (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT, Stop.INTERRUPTED)
     assert words.endswith(settled if is_early else " (so)")
     assert "{" not in words
+
+
+def test_a_bar_says_how_far_generations_are_and_what_they_have_found(capsys):
+    with SearchProgress(shown=True) as progress:
+        progress.begin("evolution", 12)
+        progress.generation(SimpleNamespace(generation=7, n_front=3, n_designs=2100, n_subsets=40))
+    text = " ".join(capsys.readouterr().err.split())
+    assert "front 3, 2,100 designs, 40 subsets" in text
+    assert "7/12" in text.replace(" ", "")
+
+
+def test_a_space_without_thresholds_has_one_level_at_each_stage():
+    assert SearchSettings(max_stages=3).space(5) == DesignSpace(5, 3)

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from emsco import FeatureCosts
 from emsco.errors import ParameterError
 from emsco.scoring import Answers
-from emsco.search import choose, count_designs, find_front, start_search
+from emsco.search import choose, count_designs, find_front, mutate, start_search
 
 X, y = make_classification(300, 5, n_informative=4, n_redundant=0, random_state=3)
 TRAIN, SCORED = np.arange(180), np.arange(180, 300)
@@ -62,3 +62,9 @@ def test_only_whole_costs_without_fees_can_be_counted():
     for costs in (FeatureCosts.from_mapping(dict.fromkeys("abcde", 1), fees=fees), [1 / 3] * 5):
         with pytest.raises(ParameterError, match="costs must be whole numbers without fees"):
             count_designs(Answers(X, y, costs, (TRAIN, SCORED)), 0.8, 2)
+
+
+@pytest.mark.parametrize(("rate", "bias"), [(-0.1, 2.0), (1.5, 2.0), (0.5, 0.0)])
+def test_a_mutation_has_a_rate_and_a_preference(rate, bias):
+    with pytest.raises(ParameterError, match=r"^(rate|stage_bias) must be "):
+        mutate([[0, 0, 1]], rate, bias, 3, 0)
