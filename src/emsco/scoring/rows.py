@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScoredRows:
     """The rows that splits score, one split after the other; several may score the same row.
 
@@ -70,17 +71,17 @@ class ScoredRows:
         """Number of rows, once for each split that scores them."""
         return len(self.labels)
 
-    @property
+    @cached_property
     def truth(self) -> IntArray:
-        """Class of each row, as a whole number of full width."""
+        """Class of each row, as a whole number of full width; all comparisons share the array."""
         return self.labels.astype(np.int64)
 
-    @property
+    @cached_property
     def are_plain(self) -> bool:
         """Whether each row is scored once and has no weight of its own: figures are counts."""
         return not self.have_weights and len(self) == int(self.rows.max()) + 1
 
-    @property
+    @cached_property
     def count_alike(self) -> bool:
         """Whether all rows are scored as often, and none has a weight of its own."""
         often = np.bincount(self.rows)
