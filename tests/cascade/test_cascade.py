@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from support.brute import bench_of_split
 from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, plain_encoding
 
 from emsco.cascade import Cascade, Decisions, ExitReport
@@ -20,7 +21,6 @@ from emsco.designs.chromosomes import compress
 from emsco.designs.design import Design
 from emsco.designs.population import Designs
 from emsco.errors import DataError
-from emsco.fitting import Workbench
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.models.shard import SplitData
@@ -50,7 +50,7 @@ def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1
 def scored(X, y, split, costs, min_confidence, designs):
     """What a search counts."""
     data = TrainingData.from_table(X, y, None, costs, "refuse")
-    return Workbench.from_split(data, split).evaluator(4, min_confidence).score(designs)
+    return bench_of_split(data, split).evaluator(4, min_confidence).score(designs)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from emsco.data.training import TrainingData
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.errors import NoSuchDesign, ParameterError
-from emsco.fitting import Workbench
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
@@ -99,7 +98,7 @@ def make(small_problem):
     """Make an evaluator of six features."""
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9]).with_delays([0, 1, 0.5, 0.5, 3, 3])
     data = TrainingData.from_table(*small_problem, None, costs, "refuse")
-    bits = Workbench.from_split(data, (np.arange(60), np.arange(60, 120))).bits
+    bits = brute.bench_of_split(data, (np.arange(60), np.arange(60, 120))).bits
 
     def made(grid=SINGLE, evaluation=0.0, **limits):
         limits, paid = CostLimits(**limits), replace(costs, evaluation=evaluation)

@@ -14,6 +14,7 @@ from emsco.data.training import TrainingData
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.fitting import Workbench
+from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.subsets import Subsets
@@ -280,7 +281,7 @@ class RealInstance:
     def from_set(cls, data, min_confidence, max_stages):
         costs = FeatureCosts.from_array(data.costs)
         rows = TrainingData.from_table(data.X, data.y, None, costs, "refuse")
-        bench = Workbench.from_split(rows, (data.train, data.held_out))
+        bench = bench_of_split(rows, (data.train, data.held_out))
         return cls(bench.evaluator(max_stages, min_confidence))
 
     def landscape(self, max_stages, **options):
@@ -294,3 +295,8 @@ class RealInstance:
         columns = (scores.accepted, scores.correct, scores.spent)
         vectors = zip(*(column.tolist() for column in columns), strict=True)
         return front_of(zip(vectors, designs, strict=True))
+
+
+def bench_of_split(data, split):
+    """The paper's logistic stages on one split of the rows."""
+    return Workbench(data, [split], StageRecipe(None, None, None, 2**30, 1, 0))

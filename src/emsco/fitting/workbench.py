@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Self
 
 import numpy as np
 from numpy.random import Generator
@@ -98,13 +97,6 @@ class Workbench:
             n_jobs=self.recipe.n_jobs,
         )
         object.__setattr__(self, "bits", bits)
-
-    @classmethod
-    def from_split(
-        cls, data: TrainingData, split: Split, memory_limit: int = 2**30, n_jobs: int = 1
-    ) -> Self:
-        """Set up the paper's logistic stages on one split of the rows."""
-        return cls(data, [split], StageRecipe(None, None, None, memory_limit, n_jobs, 0))
 
     @property
     def limits(self) -> CostLimits:
