@@ -165,13 +165,11 @@ class EMSCOClassifier(TableClassifier):
     device : {"cpu"}
         Where stage models are fitted and scored.
     checkpoint : str, path or None
-        Folder that keeps the scores of the search, written every few seconds. A fit with the same
-        folder, data and settings continues where an earlier one stopped, and ends with the same
-        front. If random_state is no number, the one in the folder is used. An exact search keeps
-        only its first designs, and a time_limit starts again. Delete the folder when you are done.
-    cache : str, path or None
-        Folder that keeps the predictions of a classifier of your own on scored rows, for other
-        fits on the same rows and splits, even with other thresholds, costs or searches.
+        File that keeps what boosted trees and classifiers of your own say about scored rows,
+        written every second. A fit that is started again with it fits only what is missing, and
+        ends with the same front; so does a fit with other thresholds, costs or search settings.
+        Logistic models are quick and are fitted again. If random_state is no number, the one in
+        the file is used. A time_limit starts again. Delete the file when you are done.
     random_state : int, RandomState or None
         Seed of the split, the search, boosted trees and random estimators. Pass a number to
         repeat a fit.
@@ -261,7 +259,6 @@ class EMSCOClassifier(TableClassifier):
         n_jobs: int | None = None,
         device: str = "cpu",
         checkpoint: str | os.PathLike[str] | None = None,
-        cache: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -296,7 +293,6 @@ class EMSCOClassifier(TableClassifier):
         self.n_jobs = n_jobs
         self.device = device
         self.checkpoint = checkpoint
-        self.cache = cache
         self.random_state = random_state
         self.verbose = verbose
 

@@ -117,19 +117,11 @@ class TrainingData:
         )
 
     def fingerprints(self) -> dict[str, Any]:
-        """Return plain values that identify the data."""
+        """Return plain values that identify the rows."""
         return {
             "X": fingerprint_of_rows(self.rows),
             "y": fingerprint(self.labels),
             "sample_weight": None if self.weights is None else fingerprint(self.weights),
-            "feature names": self.costs.names,
-            "columns": self.costs.columns,
-            "costs": self.costs.costs.tolist(),
-            "evaluation_cost": float(self.costs.evaluation),
-            **({"fees": [fee.to_dict() for fee in self.costs.fees]} if self.costs.fees else {}),
-            **({"delays": self.costs.delays.tolist()} if self.costs.has_delays else {}),
-            **({} if self.prices is None else {"prices": fingerprint(self.prices)}),
-            "gaps": self.encoding.gaps,
         }
 
     def missing(self) -> BoolArray | None:

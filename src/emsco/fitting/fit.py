@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from time import perf_counter
 from typing import Any
@@ -54,10 +54,10 @@ from emsco.front.history import Generation, history_of
 from emsco.front.judgement import PendingExpected, PendingResults
 from emsco.front.money import unbeaten_by_money
 from emsco.front.point import NamedDesigns, ParetoPoint
+from emsco.models.checkpoint import Checkpoint
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.journal import EntryRules, Journal
 from emsco.search.gates import FEWEST_ROWS
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
@@ -156,8 +156,7 @@ def fit_rows(
     # Split. The search may see a sample of many rows; thresholds depend on how many are scored.
     all_rows = RowsToSplit(data, groups, settings.cv, int(split_seed.generate_state(1)[0]))
     rows = all_rows.to_search(settings)
-    recipe = settings.recipe
-    splits = rows.splits(repeat=recipe.is_linear)
+    splits = rows.splits(repeat=settings.recipe.is_linear)
     min_confidence, grid = _thresholds(settings, data, len(_scored_rows(splits, rows.data)))
 
     blocks = Blocks.from_constraints(constraints, data.costs.names)
@@ -173,35 +172,35 @@ def fit_rows(
         min_confidence=min_confidence,
         grid=grid,
     )
-    bench = steps.bench(recipe, splits)
-    # A search that is out of reach and a checkpoint of another fit are refused before slow work.
-    bench.plan(search, grid)
-    with steps.open_journal(bench) as journal:
+    # A checkpoint of another fit and a search that is out of reach are refused before slow work.
+    with steps.open_checkpoint(splits) as checkpoint:
+        recipe, choice = replace(settings.recipe, checkpoint=checkpoint), None
+        bench = steps.bench(recipe, splits)
+        bench.plan(search, grid)
         steps.warn_of_issues(data_issues)
-        choice = None
         if recipe.estimator == AUTO:
             recipe, choice = steps.choose_models(recipe, splits)
             splits = rows.splits(repeat=recipe.is_linear)  # only quick models have repeated folds
             bench = steps.bench(recipe, splits)
-        result = steps.search_designs(bench, recipe, journal, np.random.default_rng(search_seed))
-    # From here on, `bench` has the models that count: those of the search, or better ones.
-    # Designs are judged by the models that are deployed, never by those that only searched.
-    searched, of_search = bench, result
-    bench, result, refinement = steps.refine(bench, recipe, result)
-    result = steps.thin(bench, result)
-    if settings.money is not None and result.stop_reason.cause is Stop.PROVEN:
-        # What is settled is the front of weighted rows, by which the search has gone.
-        result = replace(result, stop_reason=replace(result.stop_reason, cause=Stop.SETTLED))
-    branched = None
-    if steps.may_branch(result):
-        branched, result = steps.branch(searched, of_search, bench, result)
-    front, expected = steps.judge(bench, result, branched)
-    order = list(range(len(front))) if settings.is_paper else front.cost_order()
-    if not settings.is_paper:
-        front = front.by_cost()
-    front = steps.fit_stages(bench, front, branched)
-    if expected is not None:
-        steps.finish_expected(bench, front, expected, order)
+        result = steps.search_designs(bench, recipe, np.random.default_rng(search_seed))
+        # From here on, `bench` has the models that count: those of the search, or better ones.
+        # Designs are judged by the models that are deployed, never by those that only searched.
+        searched, of_search = bench, result
+        bench, result, refinement = steps.refine(bench, recipe, result)
+        result = steps.thin(bench, result)
+        if settings.money is not None and result.stop_reason.cause is Stop.PROVEN:
+            # What is settled is the front of weighted rows, by which the search has gone.
+            result = replace(result, stop_reason=replace(result.stop_reason, cause=Stop.SETTLED))
+        branched = None
+        if steps.may_branch(result):
+            branched, result = steps.branch(searched, of_search, bench, result)
+        front, expected = steps.judge(bench, result, branched)
+        order = list(range(len(front))) if settings.is_paper else front.cost_order()
+        if not settings.is_paper:
+            front = front.by_cost()
+        front = steps.fit_stages(bench, front, branched)
+        if expected is not None:
+            steps.finish_expected(bench, front, expected, order)
     history = history_of(result, blocks, steps.named, rows.data.per_row)
     return Fitted(
         front=front,
@@ -306,43 +305,19 @@ class _Steps:
     def _evaluator(self, bench: Workbench) -> Evaluator:
         return bench.evaluator(self.search.max_stages, self.grid)
 
-    def open_journal(self, bench: Workbench) -> AbstractContextManager[Journal | None]:
-        """Open the checkpoint of the search; None if there is to be none.
-
-        It is refused if it belongs to a fit of other rows or with other settings.
-        """
-        settings, data = self.settings, bench.data
+    def open_checkpoint(self, splits: list[Split]) -> AbstractContextManager[Checkpoint | None]:
+        """Open the checkpoint, if there is to be one; that of another problem is refused."""
+        settings = self.settings
         if settings.checkpoint is None:
             return nullcontext()
         problem = {
             # Of all rows, also if the search sees a sample: other rows are another fit.
             **self.all_rows.data.fingerprints(),
-            **({"screen_rows": len(data.rows)} if self.is_screened else {}),
-            "cv": fingerprint(*(part for split in bench.splits for part in split)),
-            "metric": settings.metric,
-            **({} if settings.money is None else {"error_cost": settings.money.costs.tolist()}),
+            "screen_rows": len(self.rows.data.labels),
+            "cv": fingerprint(*(part for split in splits for part in split)),
             **settings.recipe.to_dict(),
-            "search_with": settings.search_with,
-            **self.grid.to_dict(data.classes),
-            "constraints": asdict(self.constraints),
-            **asdict(self.search),
         }
-        # A shorter time limit tries fewer families, and may choose another one.
-        if settings.recipe.estimator == AUTO and self.families != FAMILIES:
-            problem["stage models to try"] = list(self.families)
-        repeats = 1
-        if settings.recipe.estimator == AUTO:  # which may choose models whose folds are repeated
-            repeats = len(self.rows.splits(repeat=True)) // len(bench.splits)
-        rules = EntryRules(
-            repeats * bench.bits.n_rows,
-            self.search.max_stages,
-            self.grid,
-            bench.bits.n_counted,
-            bench.bits.most_by_price and repeats * bench.bits.most_by_price,
-        )
-        return Journal.open(
-            settings.checkpoint, problem, settings.seed, self.blocks.n_blocks, rules
-        )
+        return Checkpoint(settings.checkpoint, settings.seed, problem)
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -397,7 +372,6 @@ class _Steps:
         self,
         bench: Workbench,
         recipe: StageRecipe,
-        journal: Journal | None,
         rng: np.random.Generator,
     ) -> SearchResult:
         """Search for designs; the search has less of the time if other models come after it."""
@@ -408,7 +382,6 @@ class _Steps:
             rng,
             time_limit=self.deadline.rest(_SEARCHED if is_last else _SEARCHED_FIRST),
             whole_limit=self.deadline.limit,
-            journal=journal,
             shown=self._is_shown,
         )
 
@@ -450,7 +423,6 @@ class _Steps:
                 report=report,
                 most_subsets=n_subsets,
             )
-        refined.bank.engine.close()
         if self.is_screened:
             n_screened, n_rows = len(bench.data.rows), len(refined.data.rows)
             refinement = replace(refinement, n_screened=n_screened, n_rows=n_rows)

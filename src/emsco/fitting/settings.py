@@ -25,9 +25,9 @@ from emsco.designs.thresholds import MinConfidence, check_min_confidence, check_
 from emsco.errors import ParameterError
 from emsco.front import check_preference
 from emsco.front.rules import DELAY_LIMITS, Preference, preference_of_fit
+from emsco.models.checkpoint import stored_seed
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.error_costs import ErrorCosts
-from emsco.scoring.journal import stored_seed
 from emsco.search.settings import SearchSettings
 
 REFITS = ("average", "all", "first")
@@ -149,10 +149,9 @@ class FitSettings:
         may_reject = given["always_answer"] is not True
         check_preference(given["prefer"], data.classes.tolist(), may_reject=may_reject)
         _check_delay_limits(constraints, given["prefer"], data.costs)
-        for name in ("checkpoint", "cache"):
-            path = given[name]
-            if path is not None and not (isinstance(path, (str, os.PathLike)) and os.fspath(path)):
-                raise ParameterError(f"{name} must be the path of a folder or None, got {path!r}.")
+        path = given["checkpoint"]
+        if path is not None and not (isinstance(path, (str, os.PathLike)) and os.fspath(path)):
+            raise ParameterError(f"checkpoint must be the path of a file or None, got {path!r}.")
         if given["search_with"] is not None:
             check_choice("search_with", given["search_with"], FAMILIES)
         min_confidence = None
@@ -178,8 +177,8 @@ class FitSettings:
         if time_limit is not None:
             time_limit = check_number("time_limit", time_limit, 0, np.inf, "()")
         seed = draw_seed(given["random_state"])
-        if given["checkpoint"] is not None and not isinstance(given["random_state"], Integral):
-            stored = stored_seed(given["checkpoint"])
+        if path is not None and not isinstance(given["random_state"], Integral):
+            stored = stored_seed(path)
             seed = seed if stored is None else stored
         return cls(
             search=search,
@@ -197,7 +196,6 @@ class FitSettings:
                 memory_bytes("memory_limit", given["memory_limit"]),
                 n_jobs,
                 int(seeds_of_fit(seed)[2].generate_state(1)[0]),
-                given["cache"],
             ),
             search_with=given["search_with"],
             refit=check_choice("refit", refit, REFITS),
@@ -205,7 +203,7 @@ class FitSettings:
             screen_rows=screen_rows,
             max_ways=_check_branches(given["branches"], search.kind),
             time_limit=time_limit,
-            checkpoint=given["checkpoint"],
+            checkpoint=path,
             seed=seed,
             verbose=check_whole("verbose", given["verbose"], 0),
         )

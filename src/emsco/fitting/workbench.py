@@ -6,7 +6,6 @@ The steps of a fit, sweeps and the paper's experiments all work on it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,7 +26,6 @@ from emsco.models.recipe import StageRecipe
 from emsco.models.stage_models import PriorModels, StageModels
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.journal import Journal
 from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import CostLimits
 from emsco.scoring.walk import Walk
@@ -113,7 +111,6 @@ class Workbench:
         self,
         max_stages: int,
         min_confidence: MinConfidence | ThresholdGrid,
-        journal: Journal | None = None,
     ) -> Evaluator:
         """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
         grid = min_confidence
@@ -124,7 +121,6 @@ class Workbench:
             self.blocks.costs(self.data.costs),
             grid,
             max_stages,
-            journal,
             self.limits,
             self.data.per_row,
             self.metric,
@@ -151,7 +147,6 @@ class Workbench:
         self,
         settings: SearchSettings,
         min_confidence: MinConfidence | ThresholdGrid,
-        journal: Journal | None = None,
         time_limit: float | None = None,
     ) -> SearchPlan:
         """Choose the search that "auto" means here.
@@ -161,7 +156,7 @@ class Workbench:
         ParameterError
             If "exact" is asked for and out of reach, or no design can be within the limits.
         """
-        evaluator = self.evaluator(settings.max_stages, min_confidence, journal)
+        evaluator = self.evaluator(settings.max_stages, min_confidence)
         return plan_search(evaluator, settings, self.recipe.memory_limit, time_limit)
 
     def search(
@@ -172,7 +167,6 @@ class Workbench:
         *,
         time_limit: float | None = None,
         whole_limit: float | None = None,
-        journal: Journal | None = None,
         shown: bool = False,
     ) -> SearchResult:
         """Search for designs over blocks of features.
@@ -186,15 +180,12 @@ class Workbench:
             Seconds after which the search stops and keeps its best designs so far.
         whole_limit : float, optional
             The time limit to name in messages, if `time_limit` is a share of it.
-        journal : Journal, optional
-            Keeps scores on disk.
         shown : bool
             Whether to draw a progress bar.
         """
-        plan = self.plan(settings, min_confidence, journal, time_limit)
+        plan = self.plan(settings, min_confidence, time_limit)
         with (
             SearchProgress(shown=shown, note=plan.note or plan.forecast) as progress,
-            closing(self.bank.engine),
             self.bank.reporting(progress.fitting if shown else None),
         ):
             result = plan.run(rng, progress, time_limit, whole_limit)

@@ -75,9 +75,6 @@ class Engine(ABC):
         """
         return None
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to write
-        """Write anything that is not written yet."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitRows:

@@ -17,14 +17,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from emsco._base.digests import fingerprint
-from emsco._base.documents import PathLike
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import in_processes, one_thread
 from emsco.errors import DataError, ParameterError
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import EstimatorModel
-from emsco.models.outcome_cache import OutcomeCache, ScoredAnswers
 from emsco.models.outcome_engine import OutcomeFitter, OutcomeRows
 
 _PROBED = 1000  # rows whose probabilities identify a fitted model
@@ -241,8 +239,6 @@ class EstimatorFitter(OutcomeFitter):
     rows : OutcomeRows
     n_jobs : int or None
         Processes, as in joblib.
-    cache : str, path or None
-        Folder that keeps outcomes for later; see `OutcomeCache`.
 
     Raises
     ------
@@ -250,13 +246,7 @@ class EstimatorFitter(OutcomeFitter):
         If the prototype cannot take the weights of the rows.
     """
 
-    def __init__(
-        self,
-        prototype: Any,
-        rows: OutcomeRows,
-        n_jobs: int | None = 1,
-        cache: PathLike | None = None,
-    ) -> None:
+    def __init__(self, prototype: Any, rows: OutcomeRows, n_jobs: int | None = 1) -> None:
         if rows.fitting.weights is not None and weight_name(prototype) is None:
             raise ParameterError(
                 "estimator must take sample_weight in fit if rows or classes have weights, got "
@@ -266,43 +256,22 @@ class EstimatorFitter(OutcomeFitter):
         self.n_inputs, self.n_scored = len(rows.fill), len(rows.scored)
         self.n_train = len(rows.fitting.labels)
         self._n_jobs = n_jobs
-        self.cache: OutcomeCache | None = None
-        if cache is not None:
-            # A digest of everything that affects outcomes: rows, classifier, seed, calibration.
-            arrays = [rows.scored, rows.fill]
-            for part in filter(None, (rows.fitting, rows.calibrating)):
-                arrays += [part.X, part.labels.astype(np.float64)]
-                arrays += [] if part.weights is None else [part.weights]
-            words = [describe(prototype), str(rows.calibration)]
-            words += [str(rows.seed), str(rows.n_classes)]
-            digest = fingerprint(*arrays, np.array(words))
-            self.cache = OutcomeCache(cache, digest, self.n_inputs, self.n_scored, rows.n_classes)
 
-    def outcomes(self, subsets: BoolArray, report: Report | None = None) -> ScoredAnswers:
+    def outcomes(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> tuple[LabelArray, FloatArray]:
         """Fit each subset; return the answers of its model for the scored rows.
 
         The likeliest class is the first of equals.
         """
-        shape = (len(subsets), self.n_scored)
-        known = np.zeros(len(subsets), dtype=np.bool_)
-        outcomes = ScoredAnswers(np.zeros(shape, dtype=np.uint8), np.zeros(shape))
-        if self.cache is not None:
-            known, outcomes = self.cache.find(subsets)
-        new = np.flatnonzero(~known)
-        jobs = in_processes(self._job.outcome, list(subsets[new]), self._n_jobs, report)
+        winner = np.zeros((len(subsets), self.n_scored), dtype=np.uint8)
+        confidence = np.zeros(winner.shape)
+        jobs = in_processes(self._job.outcome, list(subsets), self._n_jobs, report)
         with closing(jobs) as fitted:
-            for i, (winner, confidence) in zip(new, fitted, strict=True):
-                outcomes.winner[i], outcomes.confidence[i] = winner, confidence
-                # One by one, so that an interruption keeps what is done.
-                if self.cache is not None:
-                    self.cache.add(subsets[i], winner, confidence)
-        return outcomes
+            for i, of_model in enumerate(fitted):
+                winner[i], confidence[i] = of_model
+        return winner, confidence
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[EstimatorModel]:
         """Fit each subset; return the same models whose outcomes `outcomes` returns."""
         return list(in_processes(self._job.model, list(subsets), self._n_jobs, report))
-
-    def close(self) -> None:
-        """Write new outcomes to the cache on disk."""
-        if self.cache is not None:
-            self.cache.flush()

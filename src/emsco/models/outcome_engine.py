@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -41,9 +42,6 @@ class OutcomeFitter(ABC):
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
         """Fit each subset; return `EstimatorModel`s, or weights or trees with a calibrator."""
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to write
-        """Write anything that is not written yet."""
-
 
 class OutcomeEngine(Engine):
     """Fits models of any kind, and keeps their answers for the scored rows.
@@ -58,6 +56,9 @@ class OutcomeEngine(Engine):
     splits : sequence of SplitData
     prepare : callable, optional
         Called as ``prepare(report)`` before each fit; prepares what all fits need.
+    recall : callable, optional
+        Called as ``recall(number, subsets, fit, report)`` for the fitter of this number; gives
+        what ``fit(subsets, report)`` would, from a checkpoint as far as it has it.
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class OutcomeEngine(Engine):
         fitters: Sequence[OutcomeFitter],
         splits: Sequence[SplitData],
         prepare: Callable[[Report | None], None] | None = None,
+        recall: Callable[..., Answers] | None = None,
     ) -> None:
         self.fitters = fitters
-        self._prepare = prepare
+        self._prepare, self._recall = prepare, recall
         self.n_classes = splits[0].n_classes
         self.n_train = sum(one.n_train for one in fitters)
         self._n_scored = [one.n_scored for one in fitters]
@@ -75,15 +77,23 @@ class OutcomeEngine(Engine):
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset; return classes and probabilities side by side, (n_subsets, kept)."""
-        # Shared models are trained once for all splits, before any subset is asked for.
-        if self._prepare:
-            self._prepare(report)
         columns: list[FloatArray] = []
-        for one in self.fitters:
-            winner, confidence = one.outcomes(subsets, report)
+        for number, one in enumerate(self.fitters):
+            fit = partial(self._fitted, one)
+            if self._recall is not None:
+                winner, confidence = self._recall(number, subsets, fit, report)
+            else:
+                winner, confidence = fit(subsets, report)
             # One array of numbers for each model, so classes stand in it as floats.
             columns += [winner.astype(np.float64), confidence]
         return np.concatenate(columns, axis=1)
+
+    def _fitted(self, fitter: OutcomeFitter, subsets: BoolArray, report: Report | None) -> Answers:
+        # Shared models are trained once for all splits, before any subset is asked for.
+        if self._prepare:
+            self._prepare(report)
+        winner, confidence = fitter.outcomes(subsets, report)
+        return winner, confidence
 
     def scored_answers(self, subsets: BoolArray, numbers: FloatArray) -> Answers:
         """Answers of fitted models for all scored rows, split after split."""
@@ -107,13 +117,8 @@ class OutcomeEngine(Engine):
     def without_rows(self) -> Self:
         """Return a copy that can only `answers`, and holds no rows."""
         other = copy(self)
-        other.fitters, other._prepare = (), None
+        other.fitters, other._prepare, other._recall = (), None, None
         return other
-
-    def close(self) -> None:
-        """Have the fitters write their caches to disk."""
-        for one in self.fitters:
-            one.close()
 
 
 class CalibratedFitter(OutcomeFitter):

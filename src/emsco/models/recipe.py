@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.checks import check_choice, check_number
-from emsco._base.documents import PathLike
+from emsco._base.digests import fingerprint
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.data.splits import Split
@@ -22,8 +22,9 @@ from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_tog
 from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trainer import BoostingJob, SizeChoice
 from emsco.models.calibration import KINDS
+from emsco.models.checkpoint import Checkpoint
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
-from emsco.models.engine import Engine, LogisticEngine, SplitRows
+from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
 from emsco.models.outcome_engine import (
     CalibratedFitter,
@@ -59,8 +60,8 @@ class StageRecipe:
     memory_limit, n_jobs : int
     seed : int
         Seed of random estimators and of the choice of calibration rows.
-    cache : path or None
-        Folder that keeps the outcomes of an `estimator` on scored rows.
+    checkpoint : Checkpoint or None
+        Keeps what models other than logistic ones say about scored rows.
     basis : SplineBasis or None
         Splines of the inputs, once `prepared`.
     penalty : float
@@ -75,7 +76,7 @@ class StageRecipe:
     memory_limit: int
     n_jobs: int
     seed: int
-    cache: PathLike | None = None
+    checkpoint: Checkpoint | None = None
     basis: SplineBasis | None = None
     penalty: float = 1.0
     shared: bool = False
@@ -90,7 +91,6 @@ class StageRecipe:
         memory_limit: int,
         n_jobs: int,
         seed: int,
-        cache: PathLike | None = None,
     ) -> StageRecipe:
         """Validate the recipe and return it.
 
@@ -108,11 +108,6 @@ class StageRecipe:
         if calibration is not None:
             check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
-        if cache is not None and (estimator is None or isinstance(estimator, str)):
-            raise ParameterError(
-                "cache must be left out without a classifier of your own as estimator, because "
-                f"other models are fitted faster than they are read, got {str(cache)!r}."
-            )
         return cls(
             estimator=estimator,
             calibration=calibration,
@@ -120,7 +115,6 @@ class StageRecipe:
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             seed=seed,
-            cache=cache,
         )
 
     @property
@@ -141,8 +135,7 @@ class StageRecipe:
 
     def of_family(self, family: str) -> StageRecipe:
         """Return the recipe of one of the `FAMILIES`."""
-        # Models of the families are fitted faster than a cache is read.
-        return replace(self, estimator=None if family == "logistic" else family, cache=None)
+        return replace(self, estimator=None if family == "logistic" else family)
 
     def for_search(self, search_with: str | None, n_blocks: int) -> StageRecipe:
         """Return the recipe to search with: itself, unless a quicker one comes first.
@@ -243,8 +236,30 @@ class StageRecipe:
             fitters = self._outcome_fitters(data, parts)
             shared = [one for one in fitters if isinstance(one, SharedBoosting)]
             prepare = partial(train_together, shared, self.n_jobs) if shared else None
-            engine = OutcomeEngine(fitters, parts, prepare)
+            engine = OutcomeEngine(fitters, parts, prepare, self._recall(data, parts))
         return ModelBank(engine, brings, self.memory_limit // 4)
+
+    def _recall(
+        self, data: TrainingData, parts: Sequence[SplitData]
+    ) -> Callable[..., Answers] | None:
+        """Answer as `OutcomeEngine` asks, from the checkpoint; None without one."""
+        checkpoint = self.checkpoint
+        if checkpoint is None or self.is_linear:  # logistic models are fitted quickly
+            return None
+        # What the problem of the checkpoint leaves open: a sample or a part of the rows, what rows
+        # weigh, and the models. The first split has a say in all, so splits belong together.
+        arrays: list[AnyArray] = [data.labels, data.encoding.input_feature]
+        arrays += [rows for part in parts for rows in (part.train, part.scored)]
+        arrays += [] if data.weights is None else [data.weights]
+        of = fingerprint(*arrays, np.array([repr(self.to_dict()), str(self.shared)]))
+
+        def recall(
+            number: int, subsets: BoolArray, fit: Callable[..., Answers], report: Report | None
+        ) -> Answers:
+            shape = len(parts[number].scored), len(data.classes)
+            return checkpoint.answers(f"{of} {number} ", subsets, fit, shape, self.n_jobs, report)
+
+        return recall
 
     def _outcome_fitters(
         self, data: TrainingData, parts: Sequence[SplitData]
@@ -268,7 +283,7 @@ class StageRecipe:
                 kind = SharedBoosting if self.shared else OwnBoosting
                 fitters.append(kind(job, size, self.n_jobs))
             else:
-                fitters.append(EstimatorFitter(self.estimator, rows, self.n_jobs, self.cache))
+                fitters.append(EstimatorFitter(self.estimator, rows, self.n_jobs))
         return fitters
 
     def _split_data(

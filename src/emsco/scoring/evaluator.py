@@ -17,7 +17,6 @@ from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.errors import ParameterError
 from emsco.scoring.bits import RowBits
-from emsco.scoring.journal import Journal
 from emsco.scoring.scores import CostLimits, Scores
 
 
@@ -34,8 +33,6 @@ class Evaluator:
         these thresholds.
     max_stages : int
         Most stages of a design.
-    journal : Journal or None
-        Keeps counts on disk. Designs found there are not counted again.
     limits : CostLimits or None
         Limits on costs and delays. Designs above them are not feasible.
     per_row : float
@@ -50,7 +47,6 @@ class Evaluator:
         costs: FeatureCosts,
         grid: ThresholdGrid,
         max_stages: int,
-        journal: Journal | None = None,
         limits: CostLimits | None = None,
         per_row: float = 1.0,
         metric: str = "accuracy",
@@ -63,7 +59,7 @@ class Evaluator:
         self.units = bits.units
         self.limits = limits or CostLimits()
         self.per_row, self.metric = per_row, metric
-        self._journal, self._max_stages = journal, max_stages
+        self._max_stages = max_stages
         n_features = bits.bank.n_features
         n_genes = n_features if grid.is_single else 2 * n_features
         self._designs = Slots(UNBOUNDED, n_words=-(-n_genes // 4))
@@ -108,7 +104,7 @@ class Evaluator:
     def without_scores(self) -> Self:
         """Return a copy that knows thresholds and costs, but holds no rows and scores nothing."""
         other = copy(self)
-        del other.bits, other._journal, other._designs, other._subsets, other._counts, other._costs
+        del other.bits, other._designs, other._subsets, other._counts, other._costs
         return other
 
     def score(self, designs: Designs) -> Scores:
@@ -165,12 +161,7 @@ class Evaluator:
 
     def _count(self, designs: Designs, slots: IntArray) -> None:
         """Count new chains and keep their counts."""
-
-        def count(which: IntArray | slice) -> IntArray:
-            return self.bits.count(designs[which], self.grid)
-
-        journal = self._journal
-        counts = journal.complete(designs, count) if journal else count(slice(None))
+        counts = self.bits.count(designs, self.grid)
         words = designs.subsets()
         with self._subsets.claim(words.reshape(-1, words.shape[2])):
             pass  # claiming is enough: `n_subsets` counts the distinct ones

@@ -235,10 +235,6 @@ class StageOptions:
             "the front then get those of --estimator."
         ),
     ] = None
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder that keeps predictions of --estimator for later fits."),
-    ] = None
     calibration: Annotated[
         str | None, typer.Option(help="Calibrate confidence: sigmoid or isotonic.")
     ] = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -32,12 +31,11 @@ from emsco.app.runs.run import (
 )
 from emsco.data.labels import of_labels
 from emsco.data.splits import check_simple_cv
-from emsco.errors import DataError, EMSCOError, FileError, NoSuchDesign, ParameterError
+from emsco.errors import DataError, FileError, NoSuchDesign, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.front.history import history_columns
 from emsco.front.rules import plain_preference
 from emsco.scoring.error_costs import plain_costs
-from emsco.scoring.journal import remove_empty_checkpoint
 from emsco.search.settings import PaperSearch
 
 _LIBRARIES = ("emsco", "numpy", "scikit-learn", "scipy")
@@ -121,7 +119,7 @@ def fit_files(
         **{name: _plain(value) for name, value in settings.items()},
     )
     with _claimed(path, resume):
-        lacking = _fit(classifier, rows, of_rows, path, resume)
+        lacking = _fit(classifier, rows, of_rows)
         front = classifier.front_
         if rows.test is not None:
             with JobProgress("tests of designs") if verbose else nullcontext() as progress:
@@ -141,9 +139,7 @@ def fit_files(
         about["history"] = file_digest(path / HISTORY)
         write_document(path / RUN, "run", FORMAT, about)
         if not classifier.stop_reason_.is_interrupted:
-            # Renamed before it is deleted, so that a partial one is never resumed. An interrupted
-            # search keeps its checkpoint, so that it can go on.
-            shutil.rmtree((path / CHECKPOINT).rename(path / f"{CHECKPOINT}{UNFINISHED}"))
+            (path / CHECKPOINT).unlink()  # an interrupted search keeps it, so that it can go on
     # All is written by now. The limits come last, so that a long search is not lost to them.
     if lacking:
         raise NoSuchDesign(
@@ -162,28 +158,16 @@ def _check_groups(files: FitFiles, groups: str, cv: str | float) -> None:
 
 
 def _fit(
-    classifier: EMSCOClassifier,
-    rows: RowsOfFiles,
-    groups: AnyArray | None,
-    path: Path,
-    resume: bool,
+    classifier: EMSCOClassifier, rows: RowsOfFiles, groups: AnyArray | None
 ) -> NoSuchDesign | None:
-    """Fit the classifier; if that fails before anything is scored, remove the checkpoint.
-
-    A checkpoint with scores outlives every error. Returns the error if no design is within the
-    limits of `prefer`, since the front is worth keeping.
-    """
+    """Fit; return the error if no design is within the limits, since the front is worth keeping."""
     try:
         classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights, groups)
-    except BaseException as error:
-        # The search is done: its designs are worth more than the limits that none of them meets.
-        if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
-            classifier.choose("economical")
-            return error
-        with suppress(OSError):
-            if isinstance(error, EMSCOError) and not resume:
-                remove_empty_checkpoint(path / CHECKPOINT)
-        raise
+    except NoSuchDesign as error:
+        if not hasattr(classifier, "front_"):
+            raise
+        classifier.choose("economical")
+        return error
     return None
 
 
@@ -240,8 +224,8 @@ def _about(
     # What is about this run alone, or is written elsewhere, is no setting.
     for name in ("costs", "delays", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
-    for name in ("estimator", "cache"):
-        settings[name] = None if settings[name] is None else str(settings[name])
+    if settings["estimator"] is not None:
+        settings["estimator"] = str(settings["estimator"])
     for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}

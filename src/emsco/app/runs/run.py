@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
 CERTIFICATE, MONITOR, SPENT = "certificate.json", "monitor.json", "spent.json"
-CHECKPOINT = "checkpoint"
+CHECKPOINT = "answers.sqlite"
 BEGUN = "choice_begun"  # field of run.json while a choice writes its cascade
 
 
