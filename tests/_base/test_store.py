@@ -1,97 +1,148 @@
-"""The store alone: types of rows, many writers, one writer."""
+"""The store alone: many writers, kills, a full disk, and files that are damaged or foreign."""
 
 from __future__ import annotations
 
+import os
+import signal
+import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 
-import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from emsco._base.store import LockedError, Place, Store
+from emsco._base.store import Store
 from emsco.errors import FileError
 
-PLAIN = np.dtype(("<i8", (2, 3)))
-FIELDS = np.dtype([("winner", "u1", (5,)), ("confidence", "<f8", (5,))])
-
-
-def opened(folder, row_type=PLAIN, exclusive=False):
-    place = Place(folder / "rows.sqlite", "cache", FileError, 1, "its rows are made again")
-    return Store(place, 4, row_type, exclusive=exclusive)
-
-
-def some_rows(row_type, n=7, seed=0):
-    content = np.random.default_rng(seed).integers(0, 256, n * row_type.itemsize, dtype=np.uint8)
-    return np.frombuffer(content.tobytes(), row_type)
-
-
-def keys_from(start, n=7):
-    return np.arange(start, start + n, dtype="<u4").view(np.uint8).reshape(n, 4)
-
-
-@pytest.mark.parametrize("row_type", [PLAIN, FIELDS], ids=["plain", "fields"])
-@pytest.mark.parametrize("exclusive", [True, False])
-def test_rows_come_back_to_the_bit_and_in_order(tmp_path, row_type, exclusive):
-    written = [some_rows(row_type, seed=seed) for seed in range(3)]
-    with opened(tmp_path, row_type, exclusive) as store:
-        for i, rows in enumerate(written):
-            store.add(keys_from(10 * i), rows)
-    with opened(tmp_path, row_type, exclusive) as store:
-        batches = list(store.batches())
-        read = [store.rows(batch) for batch in batches]
-    assert [batch.keys.tolist() for batch in batches] == [
-        keys_from(10 * i).tolist() for i in range(3)
-    ]
-    assert [rows.tobytes() for rows in read] == [rows.tobytes() for rows in written]
-    assert all(rows.dtype == row_type.base for rows in read)
-
-
-def test_only_newer_batches_are_asked_for(tmp_path):
-    with opened(tmp_path) as store:
-        store.add(keys_from(0), some_rows(PLAIN))
-        (first,) = store.batches()
-        store.add(keys_from(10), some_rows(PLAIN))
-        assert [batch.number for batch in store.batches(after=first.number)] == [first.number + 1]
-
-
-def test_a_new_store_says_nothing_until_it_is_told(tmp_path):
-    with opened(tmp_path) as store:
-        assert store.about is None
-        store.say({"seed": 3, "costs": [1.5]})
-    with opened(tmp_path) as store:
-        assert store.about == {"seed": 3, "costs": [1.5]}
-
-
-def test_an_exclusive_store_is_opened_once_at_a_time(tmp_path):
-    with (
-        opened(tmp_path, exclusive=True),
-        pytest.raises(LockedError, match=r"rows\.sqlite"),
-    ):
-        opened(tmp_path, exclusive=True)
-    opened(tmp_path, exclusive=True).close()
-
-
+ITEMS = {bytes([i]): bytes([i]) * 5000 for i in range(200)}
 ADDING = """
 import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from test_store import keys_from, opened, some_rows, PLAIN
+from emsco._base.store import Store
+from emsco.errors import FileError
 
-start = int(sys.argv[3])
-for i in range(20):
-    with opened(Path(sys.argv[2])) as store:
-        store.add(keys_from(start + 7 * i), some_rows(PLAIN, seed=start + i))
+store = Store(sys.argv[1], "store", FileError)
+print("opened", flush=True)
+for i in range(int(sys.argv[2])):
+    store.add({bytes([i, j]): bytes([i]) * 5000 for j in range(20)})
 """
 
 
+def opened(folder):
+    return closing(Store(folder / "values.sqlite", "store", FileError))
+
+
+def adding(folder, times):
+    command = [sys.executable, "-c", ADDING, folder / "values.sqlite", str(times)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with process.stdout as said:
+        assert said.readline() == "opened\n"
+    return process
+
+
+@given(st.lists(st.dictionaries(st.binary(min_size=1), st.binary())))
+def test_values_come_back_and_the_first_of_a_key_stays(tmp_path_factory, parts):
+    folder, wanted = tmp_path_factory.mktemp("store"), {}
+    for items in parts:
+        with opened(folder) as store:
+            store.add(items)
+            wanted = items | wanted
+            assert store.get([*wanted, b"none of them " * 9]) == [*wanted.values(), None]
+
+
+def test_a_store_is_told_once_what_it_is_of(tmp_path):
+    for new, said in ((None, None), ({"seed": 3}, {"seed": 3}), ({"seed": 4}, {"seed": 3})):
+        with opened(tmp_path) as store:
+            assert store.about(new) == said
+
+
 def test_processes_that_add_at_the_same_time_lose_nothing(tmp_path):
-    here = sys.modules[__name__].__file__.rpartition("test_store")[0]
-    adding = [
-        subprocess.Popen([sys.executable, "-c", ADDING, here, str(tmp_path), str(start)])
-        for start in (0, 1000, 2000)
-    ]
-    assert [process.wait() for process in adding] == [0, 0, 0]
+    writers = [adding(tmp_path, 20) for _ in range(3)]
+    assert [one.wait() for one in writers] == [0, 0, 0]
     with opened(tmp_path) as store:
-        numbers = [key for batch in store.batches() for key in batch.keys.view("<u4").ravel()]
-        assert sorted(numbers) == [start + i for start in (0, 1000, 2000) for i in range(140)]
-        assert sum(len(store.rows(batch)) for batch in store.batches()) == 3 * 140
+        assert None not in store.get(bytes([i, j]) for i in range(20) for j in range(20))
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_a_killed_process_leaves_every_addition_whole_or_none_of_it(tmp_path, moment):
+    process = adding(tmp_path, 250)
+    time.sleep(0.02 * moment)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with opened(tmp_path) as store:
+        for i in range(250):
+            assert len(set(store.get(bytes([i, j]) for j in range(20)))) == 1
+        store.add(ITEMS)
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_what_was_there(tmp_path):
+    with opened(tmp_path) as store:
+        store.add({b"first": b"value"})
+        store._file.execute("PRAGMA max_page_count = 9")
+        with pytest.raises(FileError, match=r"store must be a file .* \(database or disk is full"):
+            store.add(ITEMS)
+        assert store.get([b"first", *ITEMS]) == [b"value"] + [None] * len(ITEMS)
+        store._file.execute("PRAGMA max_page_count = 9999")
+        store.add(ITEMS)
+        assert store.get(ITEMS) == [*ITEMS.values()]
+
+
+def altered(*statements):
+    def alter(path):
+        with closing(sqlite3.connect(path)) as file, file:
+            for statement in statements:
+                file.execute(statement)
+
+    return alter
+
+
+def rewritten(change):
+    return lambda path: path.write_bytes(change(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        rewritten(lambda content: content[: len(content) // 2]),
+        rewritten(lambda content: content.replace(ITEMS[b"\7"][:50], bytes(50))),
+        rewritten(lambda _: b"garbage" * 99),
+        altered("UPDATE stored SET value = 'text'"),
+        altered("UPDATE stored SET value = (SELECT max(value) FROM stored)"),
+        altered("CREATE TRIGGER t AFTER INSERT ON stored BEGIN DELETE FROM stored; END"),
+        altered("PRAGMA application_id = 7"),
+        altered("PRAGMA user_version = 5"),
+        altered("DROP TABLE stored", "CREATE TABLE mine (a)"),
+        lambda path: (path.unlink(), path.mkdir()),
+    ],
+)
+def test_a_damaged_or_foreign_file_is_refused_by_name_and_left_as_it_is(tmp_path, damage):
+    with opened(tmp_path) as store:
+        store.add(ITEMS)
+    path = tmp_path / "values.sqlite"
+    damage(path)
+    before = path.is_file() and path.read_bytes()
+    with (
+        pytest.raises(FileError, match=r"^store must be .*values\.sqlite.*\.$"),
+        opened(tmp_path) as store,
+    ):
+        store.get(ITEMS)
+    assert before == (path.is_file() and path.read_bytes())
+
+
+def test_a_file_system_without_locks_is_used_without(tmp_path, monkeypatch):
+    addresses, connect = [], sqlite3.connect
+
+    def without_locks(address, **settings):
+        addresses.append(address)
+        if len(addresses) == 1:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorname = "SQLITE_IOERR_LOCK"
+            raise error
+        return connect(address, **settings)
+
+    monkeypatch.setattr(sqlite3, "connect", without_locks)
+    with opened(tmp_path) as store:
+        store.add(ITEMS)
+    assert addresses[1].endswith("values.sqlite?nolock=1")

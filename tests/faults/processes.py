@@ -56,14 +56,14 @@ class Command:
 
 def _be(words, said, disturb):
     from emsco.app.cli import main
-    from emsco.scoring import journal
+    from emsco.models import checkpoint
 
     with said.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     os.environ["NO_COLOR"] = "1"
     sys.argv = ["emsco", *words]
-    journal._SECONDS = 0.0  # whatever is scored is written at once
+    checkpoint._SECONDS = 0.0  # every answer is written at once
     if disturb is not None:
         disturb()
     main()

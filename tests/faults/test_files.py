@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from support.clinic import COSTS, NAMES, patients
 from support.documents import ROWS, TRUTH
 from support.handmade import (
@@ -99,8 +100,8 @@ def save_cases(path):
 
 
 def fit_from(path):
-    """Fit with what a folder keeps of an earlier fit, if it is there."""
-    assert len(classifier(checkpoint=path.parent).front_)
+    """Fit with what a file keeps of an earlier fit, if it is there."""
+    assert len(classifier(checkpoint=path, estimator=DecisionTreeClassifier()).front_)
 
 
 def use_cascade(path):
@@ -182,7 +183,7 @@ KINDS = {  # name of the file, what makes it, and what uses it
     "estimator": ("one.json", partial(save_fitted, estimator=LogisticRegression()), use_cascade),
     "assessed": ("one.json", make_assessed_front().with_seen(ROWS, TRUTH).save, use_front),
     "cases": ("cases.sqlite", save_cases, use_cases),
-    "checkpoint": ("journal.sqlite", fit_from, fit_from),
+    "checkpoint": ("answers.sqlite", fit_from, fit_from),
     "costs": ("costs.csv", writing(COSTS_CSV), use_costs),
     "costs in JSON": ("costs.json", writing(COSTS_JSON), use_costs),
     "table": ("table.csv", writing(ABROAD), use_table),

@@ -190,7 +190,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
     refuses(fit(*words, "--resume", "--seed", 1), "--seed")
     result = fit(*words, "--resume", "--json")
     assert (result.code, json.loads(result.out)["stop_reason"]) == (0, "all 5 generations have run")
-    assert not (tmp_path / "run" / "checkpoint").exists()
+    assert not (tmp_path / "run" / "answers.sqlite").exists()
 
 
 def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monkeypatch, tmp_path):
