@@ -9,6 +9,7 @@ Run it with: python examples/in_depth/any_estimator.py
 """
 
 import tempfile
+from pathlib import Path
 from time import perf_counter
 
 from sklearn.datasets import load_iris
@@ -43,16 +44,16 @@ figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")
 
 # %%
-# With a cache on disk, the next fit at another threshold fits nothing again.
+# With a checkpoint, the search at another threshold fits nothing again.
 
-with tempfile.TemporaryDirectory() as cache:
+with tempfile.TemporaryDirectory() as folder:
     for min_confidence in (0.9, 0.8):
         started = perf_counter()
         clf = EMSCOClassifier(
             costs,
             min_confidence=min_confidence,
             estimator=GaussianNB(),
-            cache=cache,
+            checkpoint=Path(folder) / "answers.sqlite",
             cv=1 / 3,
             random_state=0,
         ).fit(X_train, y_train)

@@ -76,7 +76,7 @@ class AnswerError(EMSCOError, RuntimeError):
 
 
 class CheckpointError(EMSCOError, ValueError):
-    """A checkpoint is of another problem, damaged, in use, or cannot be read or written."""
+    """A checkpoint is of another problem, damaged, or cannot be read or written."""
 
 
 class CostsError(EMSCOError, ValueError):

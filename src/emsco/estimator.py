@@ -167,7 +167,7 @@ class EMSCOClassifier(TableClassifier):
     checkpoint : str, path or None
         File that keeps what boosted trees and classifiers of your own say about scored rows,
         written every second. A fit that is started again with it fits only what is missing, and
-        ends with the same front; so does a fit with other thresholds, costs or search settings.
+        ends with the same front. Fits with other thresholds, costs or searches may use it, too.
         Logistic models are quick and are fitted again. If random_state is no number, the one in
         the file is used. A time_limit starts again. Delete the file when you are done.
     random_state : int, RandomState or None

@@ -75,7 +75,7 @@ class Checkpoint:
         with closing(self._store):
             self._flush()
         if self._is_new and isinstance(error, EMSCOError):
-            self._store.path.unlink()
+            self._store.path.unlink(missing_ok=True)
 
     def answers(
         self,

@@ -371,7 +371,7 @@ def fit(
 
     The folder holds run.json (settings and versions), front.json (every design worth choosing,
     with its fitted stages), cascade.json (the deployed one) and history.csv. While the search
-    runs, it also holds a checkpoint. If the search is killed, the same command with --resume
+    runs, it also holds answers.sqlite. If the search is killed, the same command with --resume
     continues it.
 
     With --error-cost, the search is for the lowest mean total of features, errors and rejections,
