@@ -26,7 +26,7 @@ RACED = {
     "monitor": "{run} {run}/{i}.csv --min-accuracy=0.5",
     "decide": "{run} {run}/{i}.csv --out={run}/out.csv",
 }
-FIT = "--target=sick --seed=5 --search=evolution --generations=30 --population-size=16 "
+FIT = "--target=sick --seed=5 --search=evolution --generations=10 --population-size=16 "
 FIT += "--max-stages=3 --min-confidence=0.8 --cv=0.33 --jobs=1 --estimator="
 N = 4  # racers
 

@@ -214,7 +214,6 @@ class TestFitters:
             probabilities = models.probabilities(table(n_classes)[0][SCORED], j)
             np.testing.assert_array_equal(probabilities.argmax(axis=1), winner[j])
             np.testing.assert_array_equal(probabilities.max(axis=1), confidence[j])
-        one.close()
 
     def test_workers_and_batches_change_nothing(self, kind):
         whole = fitter(kind).outcomes(subsets())
