@@ -107,9 +107,9 @@ def damage_cell(path, rng):
             new = damaged_bytes(row[name], rng)
         elif str(row[name]).startswith("{") and rng.random() < 0.8:
             new = damaged_json(row[name], rng)
-        values = {name: new}
-        if f"{name}_crc" in row:
-            values[f"{name}_crc"] = zlib.crc32(new if isinstance(new, bytes) else b"")
+        whole, values = row | {name: new}, {name: new}
+        if "crc" in row and isinstance(new, bytes):
+            values = {"crc": zlib.crc32(whole["value"], zlib.crc32(whole["key"]))} | values
         key = next(iter(row))
         for one, value in values.items():
             file.execute(f"UPDATE {table} SET {one} = ? WHERE {key} = ?", (value, row[key]))
