@@ -79,7 +79,7 @@ def test_rows_pay_their_own_prices_instead_of_the_mean(costs, drawn, seed):
     paid = costs.paid(known, 2, prices[:, None])
     fixed = costs.paid(known, 2, prices=0)
     for i, j in np.ndindex(3, 4):
-        own = {one.feature: price for one, price in zip(costs.prices, prices[i], strict=True)}
+        own = dict(zip(costs.prices, prices[i], strict=True))
         subset = names_in(costs, known[j])
         assert paid[i, j] == pytest.approx(float(plain_cost(costs, subset, 2, own)))
         assert exact(fixed[j]) == plain_cost(costs, subset, 2, dict.fromkeys(own, 0.0))

@@ -11,7 +11,7 @@ import numpy as np
 from emsco._base.checks import check_number
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import BoolArray, IntArray
-from emsco.costs import FeatureCosts, Fee, RowPrice
+from emsco.costs import FeatureCosts, Fee
 from emsco.errors import ParameterError
 
 _LIMITS = ("max_mean_cost", "max_worst_cost", "max_mean_delay", "max_worst_delay")
@@ -173,5 +173,5 @@ class Blocks:
             fees=fees,
             # A block waits for the slowest of its features.
             delays=np.where(members, costs.delays, 0.0).max(axis=1),
-            prices=tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices))),
+            prices=dict.fromkeys(block[name] for name in costs.prices),
         )

@@ -123,19 +123,20 @@ class Designs:
         of_feature: StageArray = np.where(self.stages == NEVER, NEVER, levels).astype(np.int16)
         return of_feature
 
+    @property
+    def _genes(self) -> StageArray:
+        """Level and stage of each feature, shape (n_designs, n_features, 2)."""
+        return np.stack([self.level_of_feature, self.stages], axis=2)
+
     def order(self) -> IntArray:
         """Positions of the chains, by the level and the stage of the last feature, and so on."""
-        genes = np.stack([self.stages, self.level_of_feature], axis=2).reshape(
-            len(self), 2 * self.stages.shape[1]
-        )
         # A feature that is never bought comes last.
-        return np.lexsort(np.where(genes == NEVER, np.int16(2**15 - 1), genes).T)
+        genes = np.where(self._genes == NEVER, np.int16(2**15 - 1), self._genes)
+        return np.lexsort(genes[:, :, ::-1].reshape(len(self), -1).T)
 
     def sorted(self) -> Self:
         """The distinct chains, by the level and the stage of one feature after the other."""
-        genes = np.stack([self.level_of_feature, self.stages], axis=2).reshape(
-            len(self), 2 * self.stages.shape[1]
-        )
+        genes = self._genes.reshape(len(self), -1)
         return self[np.unique(genes, axis=0, return_index=True)[1]]
 
     def chromosomes(self) -> FloatArray:
