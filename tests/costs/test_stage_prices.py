@@ -128,7 +128,6 @@ def test_a_price_that_nobody_knows_is_asked_for():
         ([1], r"must be a mapping .* got \[1\]"),
         ({"c": -1}, "'c' .* got -1"),
         ({"c": [[1.0]]}, "'c' .* shape"),
-        ({"c": 10**400}, "'c'"),
         ({"c": "price"}, "'c'"),
     ],
 )
@@ -143,9 +142,6 @@ def test_prices_that_cannot_be_used_are_refused_wherever_they_come(prices, shown
     ):
         with pytest.raises((CostsError, DataError), match=shown):
             call()
-    with pytest.warns(UserWarning, match="1 of 1 rows were rejected"):
-        ran = cascade.run([0], lambda names, ids: Bought(rows.loc[ids, names], prices))
-    assert "'c'" in ran.reasons[0] or "mapping" in ran.reasons[0]
 
 
 def test_designs_that_leave_a_feature_out_ignore_its_prices():
