@@ -27,6 +27,8 @@ def check_amounts(
     by_row = isinstance(of, range)
     error = DataError if by_row else CostsError
     amounts: Any
+    if isinstance(given, (list, tuple)):  # of which masked arrays are made slowly
+        given = np.asarray(given, dtype=object)
     try:
         amounts = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)
         is_wrong = ~((amounts >= 0) & (amounts <= LARGEST_COST) | may_lack & np.isnan(amounts))

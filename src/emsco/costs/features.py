@@ -439,9 +439,9 @@ class FeatureCosts:
         Features that a mapping does not name keep their delays.
         """
         if isinstance(delays, Mapping):
-            check_known("delays", delays, self.names, self.groups)
-            so_far = zip(self.names, self.delays.tolist(), strict=True)
-            delays = [delays.get(name, delay) for name, delay in so_far]
+            so_far = dict(zip(self.names, self.delays.tolist(), strict=True))
+            check_known("delays", delays, so_far, self.groups)
+            delays = [*{**so_far, **delays}.values()]
         return replace(self, delays=delays)  # type: ignore[arg-type]  # made an array there
 
     def once_bought(self, names: Collection[str]) -> Self:

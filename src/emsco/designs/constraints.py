@@ -131,7 +131,7 @@ class Blocks:
         lead = np.arange(len(names))  # the first feature of the block of each
         for part in (constraints.first, *constraints.together):
             if part:
-                tied = np.isin(lead, lead[np.isin(names, part)])
+                tied = np.isin(lead, lead[[*map(names.index, part)]])
                 lead[tied] = lead[tied].min()
         block = np.unique(lead, return_inverse=True)[1]
         first = names.index(constraints.first[0]) if constraints.first else None

@@ -489,7 +489,7 @@ class Design:
         if name == "stages" and "branches" in fields.values:
             branches = fields.many_fields("branches", MOST_BRANCHES)
         with fields.refusing():
-            panels = np.array([np.isin(names, panel) for panel in bought])
+            panels = np.array([[one in panel for one in names] for panel in bought])
             return cls(panels, names, branches=map(Branch.from_dict, branches))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.designs.chromosomes import NEVER, keys_of, stage_counts, subset_words
+from emsco.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,9 +107,15 @@ class Designs:
         """Features known after each stage as bits, shape (n_designs, n_stages, n_words)."""
         return subset_words(self.stages, int(self.n_stages.max(initial=1)))
 
+    def _refuse_trees(self) -> None:
+        """Refuse what compares chains alone: trees that differ after a branch would look alike."""
+        if any(fork is not None for fork in self.forks or ()):
+            raise ParameterError("designs must be chains to be told apart, got one that branches.")
+
     @property
     def keys(self) -> WordArray:
         """Rows of words, for `Slots`; equal chains have equal ones."""
+        self._refuse_trees()
         return keys_of(np.concatenate([self.stages, self.levels], axis=1))
 
     def distinct(self) -> IntArray:
@@ -136,6 +143,7 @@ class Designs:
 
     def sorted(self) -> Self:
         """The distinct chains, by the level and the stage of one feature after the other."""
+        self._refuse_trees()
         genes = self._genes.reshape(len(self), -1)
         return self[np.unique(genes, axis=0, return_index=True)[1]]
 
