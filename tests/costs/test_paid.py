@@ -139,16 +139,14 @@ def test_a_block_may_have_prices_beside_other_costs():
     costs = FeatureCosts.from_mapping(
         {"a": 3, "b": [1, 2], "c": [5, 7]}, fees={"f": (2, ["a", "b"])}
     )
-    together = Constraints.from_rules({"together": [("a", "b", "c")]}, costs.names)
-    blocks = Blocks.from_constraints(together, costs.names)
+    blocks = Blocks.from_constraints(Constraints(together=(("a", "b", "c"),)), costs.names)
     prices, priced = np.array([[1.0, 5.0], [2.0, 7.0]]), blocks.of_feature[costs.priced]
     units = blocks.costs(costs.with_usual(0.0)).in_units(np.array([1, 1]), prices, priced)
     known = np.ones((1, 1), dtype=bool)
     assert units.paid(known, prices=units.prices[:, None])[:, 0].tolist() == [11, 14]
     assert units.paid(known).tolist() == [3 + 2 + 2 + 6]  # the mean of 1.5 is a whole number here
     assert units.most_by_price(known).tolist() == [9]
-    known_costs = blocks.costs(costs.with_usual(np.array([1.5, 6.0])))
-    assert known_costs.total == known_costs.cost_of(["a"]) == 12.5
+    assert blocks.costs(costs.with_usual(np.array([1.5, 6.0]))).total == 12.5
 
 
 # Whole numbers of a unit
