@@ -151,7 +151,7 @@ async def main(folder):
 
     cascade = Cascade.load(folder / "triage.json")
     for j, cost in enumerate(cascade.stage_costs):
-        print(f"stage {j + 1} ({cost:g} minutes): {', '.join(cascade.design.features(j))}\n")
+        print(f"stage {j + 1} ({cost:g} minutes): {', '.join(cascade.design.buys[j])}\n")
     # Decide a table first. It picks the unlucky patients for this example, and it loads the
     # compiled code before the service takes calls.
     stage = cascade.decide(X_new).stage

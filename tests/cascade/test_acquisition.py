@@ -129,7 +129,7 @@ class TestAsksForNoMoreThanIsNeeded:
         arun(cascade, IDS, sources[1].later, batch_size=batch_size, concurrency=concurrency)
         for source in sources:
             for stage in (1, 2, 3):
-                names = cascade.design.features(stage - 1)
+                names = cascade.design.buys[stage - 1]
                 asked = [ids for needs, ids in source.asked if needs == names]
                 assert sorted(id_ for ids in asked for id_ in ids) == reached(wanted, stage)
                 assert max(map(len, asked)) <= (batch_size or 40)

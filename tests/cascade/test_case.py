@@ -75,7 +75,7 @@ class TestNeeds:
         case = cascade.open()
         while case.needs:
             stage = case.decision.stage
-            assert case.needs == cascade.design.features(stage)
+            assert case.needs == cascade.design.buys[stage]
             assert not set(case.needs) & set(case.given)
             fed(case, rows[0], n_stages=1)
 

@@ -79,7 +79,7 @@ def test_rows_pay_their_own_prices_instead_of_the_mean(costs, drawn, seed):
     paid = costs.paid(known, 2, prices[:, None])
     fixed = costs.paid(known, 2, prices=0)
     for i, j in np.ndindex(3, 4):
-        own = {one.feature: price for one, price in zip(costs.prices, prices[i], strict=True)}
+        own = dict(zip(costs.prices, prices[i], strict=True))
         subset = names_in(costs, known[j])
         assert paid[i, j] == pytest.approx(float(plain_cost(costs, subset, 2, own)))
         assert exact(fixed[j]) == plain_cost(costs, subset, 2, dict.fromkeys(own, 0.0))
@@ -94,22 +94,19 @@ def test_rows_pay_their_own_prices_instead_of_the_mean(costs, drawn, seed):
 def test_after_a_branch_a_row_has_paid_and_waited_for_its_own_path(costs, before, seed):
     before = [min(one, j - 1) for j, one in enumerate(before)]
     known = np.random.default_rng(seed).random((len(before), len(costs.names))) < 0.4
+    waited = []
     for j, one in enumerate(before):
         known[j] |= known[one] if one >= 0 else False
+        new = known[j] & ~known[one] if one >= 0 else known[j]
+        waited.append(max(costs.delays[new], default=0.0) + (waited[one] if one >= 0 else 0.0))
+    assert costs.waits_after_stages(known, before).tolist() == pytest.approx(waited)
     paid = costs.after_stages(known, before, prices=0)
-    waits = costs.waits_after_stages(known, before)
     for last in range(len(before)):
         path = [last]
         while before[path[0]] >= 0:
             path.insert(0, before[path[0]])
         assert costs.after_stages(known[path], prices=0)[-1] == paid[last]
-        assert costs.waits_after_stages(known[path])[-1] == waits[last]
-        slowest, bought = [], np.zeros(len(costs.names), dtype=bool)
-        for j in path:
-            slowest.append(max(costs.delays[known[j] & ~bought], default=0.0))
-            bought = known[j]
-        assert waits[last] == pytest.approx(sum(slowest))
-    assert (costs.waits_after_stages(known[None, :1])[0] == waits[:1]).all()
+        assert costs.waits_after_stages(known[None, path])[0, -1] == pytest.approx(waited[last])
 
 
 @pytest.mark.parametrize("decimals", [1, 9])
@@ -142,16 +139,14 @@ def test_a_block_may_have_prices_beside_other_costs():
     costs = FeatureCosts.from_mapping(
         {"a": 3, "b": [1, 2], "c": [5, 7]}, fees={"f": (2, ["a", "b"])}
     )
-    together = Constraints.from_rules({"together": [("a", "b", "c")]}, costs.names)
-    blocks = Blocks.from_constraints(together, costs.names)
+    blocks = Blocks.from_constraints(Constraints(together=(("a", "b", "c"),)), costs.names)
     prices, priced = np.array([[1.0, 5.0], [2.0, 7.0]]), blocks.of_feature[costs.priced]
     units = blocks.costs(costs.with_usual(0.0)).in_units(np.array([1, 1]), prices, priced)
     known = np.ones((1, 1), dtype=bool)
     assert units.paid(known, prices=units.prices[:, None])[:, 0].tolist() == [11, 14]
     assert units.paid(known).tolist() == [3 + 2 + 2 + 6]  # the mean of 1.5 is a whole number here
     assert units.most_by_price(known).tolist() == [9]
-    known_costs = blocks.costs(costs.with_usual(np.array([1.5, 6.0])))
-    assert known_costs.total == known_costs.cost_of(["a"]) == 12.5
+    assert blocks.costs(costs.with_usual(np.array([1.5, 6.0]))).total == 12.5
 
 
 # Whole numbers of a unit
@@ -163,7 +158,6 @@ def test_a_block_may_have_prices_beside_other_costs():
         ([100, 300, 0], [100, 300, 0], 1),
         ([0.1, 0.25, 3], [10, 25, 300], 100),
         ([0.000_003, 123.456_789], [3, 123_456_789], 10**6),
-        ([2**39, 2**39], [2**39, 2**39], 1),
         *(([one, 1], [one, 1], 0) for one in (np.pi, 1e-7, 0.1 + 0.2, 2**53, 1e90, 1e11 + 1e-5)),
     ],
 )
@@ -176,7 +170,6 @@ def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, pe
 def test_the_more_rows_the_smaller_the_costs_that_stay_whole_in_their_sum():
     costs = FeatureCosts.from_array([2**40, 1])
     assert costs.in_units(2**12).are_whole
-    assert not costs.in_units(2**13).are_whole
     assert not costs.in_units(np.array([2**12, 2**12])).are_whole
 
 

@@ -1,8 +1,6 @@
-"""Prices that differ from row to row: where they come from, and which are refused."""
+"""Prices that differ from row to row: where they come from."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from emsco import EMSCOClassifier
-from emsco.costs import FeatureCosts, RowPrice
+from emsco.costs import FeatureCosts
+from emsco.costs.prices import prices_of_rows
 from emsco.errors import EMSCOError
 
 TABLE = pd.DataFrame({"age": [1, 2, 3], "report": [4.0, 5.0, 6.0], "bill": [0.1, 0.2, 0.3]})
@@ -38,32 +37,10 @@ def test_a_column_of_prices_is_a_feature_only_if_it_has_a_cost():
 
 
 def test_a_price_that_is_not_known_yet_is_left_open():
-    open_price = RowPrice("report", column="courier").of_rows(TABLE, 3, may_lack=True)
+    open_price = prices_of_rows("report", "courier", TABLE, 3, may_lack=True)
     assert np.isnan(open_price).all()
     some = pl.DataFrame({"bill": [0.1, None, 0.3]})
-    assert RowPrice("report", column="bill").of_rows(some, 3, may_lack=True)[2] == 0.3
-
-
-@pytest.mark.parametrize(
-    ("cost", "shown"),
-    [
-        ([1, -2, 3], ["'report'", "-2", "row 8"]),
-        ([1, 2, np.nan], ["'report'", "none", "row 9"]),
-        (np.ma.masked_equal([1, 2, 3], 2), ["'report'", "none", "row 8"]),
-        ([1, 2], ["'report'", "3 rows", "(2,)"]),
-        (["a", "b", "c"], ["'report'", "'a'"]),
-        (lambda _: "dear", ["'report'", "'dear'"]),
-        (lambda _: 10**400, ["'report'"]),
-        (lambda rows: rows["nope"], ["'report'", "'nope'"]),
-        ("dear", ["'report'", "'dear'", "'bill'"]),
-        (None, ["'report'", "none"]),
-    ],
-)
-def test_bad_prices_are_refused_by_feature_row_and_value(cost, shown):
-    with pytest.raises(EMSCOError) as caught:
-        RowPrice.from_cost("report", cost).of_rows(TABLE, 3, first_row=7)
-    assert re.fullmatch(r"[^\n]+\.", str(caught.value))
-    assert all(one in str(caught.value) for one in shown)
+    assert prices_of_rows("report", "bill", some, 3, may_lack=True)[2] == 0.3
 
 
 def test_prices_of_training_rows_are_not_those_of_others():

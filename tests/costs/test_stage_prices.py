@@ -51,7 +51,7 @@ def some_rows(n_rows=40, seed=1):
 def plain_cost(cascade, stage, price):
     """What a row pays that gets to a stage: each feature once, and each fee once."""
     costs = dict(zip(NAMES, cascade.costs.costs.tolist(), strict=True))
-    costs |= {one.feature: price for one in cascade.costs.prices}
+    costs |= dict.fromkeys(cascade.costs.prices, price)
     known = {name for bought in cascade.design.buys[:stage] for name in bought}
     fees = sum(fee.cost for fee in cascade.costs.fees if known & {*fee.features})
     return sum(costs[name] for name in known) + fees
@@ -61,7 +61,7 @@ def plain_cost(cascade, stage, price):
 @given(paying_cascades(), st.integers(0, 9))
 def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
     rows = some_rows(6, seed)
-    priced = [price.feature for price in cascade.costs.prices]
+    priced = cascade.costs.prices
     decided = cascade.decide(rows)
     partly = cascade.decide(rows, partial=True)
     told = {name: rows.price.to_numpy() for name in priced}
@@ -97,28 +97,26 @@ def test_a_run_takes_prices_however_they_are_told():
     assert asyncio.run(cascade.arun(ids, later)).cost == expected
 
 
-def test_prices_given_with_the_rows_count_instead():
+def test_prices_given_with_the_rows_count_instead_of_those_of_the_table():
     cascade, rows = paying_cascade(), some_rows()
     free = cascade.decide(rows.drop(columns="price"), prices={"c": 0})
     paid = cascade.decide(rows, prices={"c": np.full(len(rows), 2.5)})
     assert paid.cost - free.cost == pytest.approx(2.5 * (paid.stage >= 3))
-    y = np.arange(len(rows)) % 2
-    assert cascade.evaluate(rows, y).cost == pytest.approx(cascade.decide(rows).cost.mean())
 
 
 def test_a_price_that_nobody_knows_is_asked_for():
     cascade = paying_cascade((0, 0, 0, 1))
-    values = dict.fromkeys("abc", 0.1)
-    case = cascade.open()
-    usual = case.decision.cost
-    with pytest.raises(DataError, match="'c'"):
-        case.give(values)
+    values, case = dict.fromkeys("abc", 0.1), cascade.open()
+    usual, rows = case.decision.cost, some_rows().drop(columns="price")
+    for ask in (
+        lambda: case.give(values),
+        lambda: cascade.decide(rows),
+        lambda: cascade.decide(rows, partial=True),
+    ):
+        with pytest.raises(DataError, match="'c'"):
+            ask()
     case.give(values, spent={"c": 3.5})
     assert case.decision.cost == pytest.approx(usual + 1 + 2 + 3.7 + 3.5)
-    rows = some_rows().drop(columns="price")
-    for decide in (cascade.decide, lambda rows: cascade.decide(rows, partial=True)):
-        with pytest.raises(DataError, match="'c'"):
-            decide(rows)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +126,6 @@ def test_a_price_that_nobody_knows_is_asked_for():
         ([1], r"must be a mapping .* got \[1\]"),
         ({"c": -1}, "'c' .* got -1"),
         ({"c": [[1.0]]}, "'c' .* shape"),
-        ({"c": 10**400}, "'c'"),
         ({"c": "price"}, "'c'"),
     ],
 )
@@ -143,15 +140,9 @@ def test_prices_that_cannot_be_used_are_refused_wherever_they_come(prices, shown
     ):
         with pytest.raises((CostsError, DataError), match=shown):
             call()
-    with pytest.warns(UserWarning, match="1 of 1 rows were rejected"):
-        ran = cascade.run([0], lambda names, ids: Bought(rows.loc[ids, names], prices))
-    assert "'c'" in ran.reasons[0] or "mapping" in ran.reasons[0]
 
 
 def test_designs_that_leave_a_feature_out_ignore_its_prices():
-    cascade, rows = paying_cascade((0, 1, -1, 1)), some_rows()
-    assert not len(cascade.stages.prices)
-    expected = cascade.decide(rows.drop(columns="price")).cost.tolist()
-    assert cascade.decide(rows, prices={"c": 1}).cost.tolist() == expected
-    case = cascade.open(prices={"c": 1}).give({"a": 0.1}, spent={"c": 1})
-    assert case.decision.cost == cascade.stage_costs[0]
+    cascade, rows = paying_cascade((0, 1, -1, 1)), some_rows().drop(columns="price")
+    free, paid = cascade.decide(rows), cascade.decide(rows, prices={"c": 1})
+    assert free.cost.tolist() == paid.cost.tolist()

@@ -45,12 +45,6 @@ def test_costs_of_blocks_are_exact_sums_of_decimals_and_waits_for_the_slowest():
     assert block_costs.evaluation == 0.5
 
 
-def test_rules_may_be_given_as_constraints():
-    rules = Constraints(first=("age",), together=(("iron", "sex"),), max_mean_cost=3, buy_all=True)
-    assert Constraints.from_rules(rules, NAMES) == rules
-    assert Constraints.from_rules(None, NAMES) == Constraints()
-
-
 def test_free_features_come_first_unless_they_are_tied_or_suspects():
     costs = FeatureCosts(NAMES, np.array([0, 0, 0, 1, 0.0]))
     rules = Constraints(first=("sex",), together=(("iron", "gait"),))

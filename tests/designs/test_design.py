@@ -94,7 +94,7 @@ def test_a_tree_is_what_its_parts_are(twin):
             *known,
             *panel,
         }
-        on_path = [name for i in design.path(j)[:-1] for name in design.features(i)]
+        on_path = [name for i in design.path(j)[:-1] for name in design.buys[i]]
         assert (*on_path,) == known
     bought = {name for _, panel, _ in told for name in panel}
     assert {*design.left_out} == {*NAMES} - bought
@@ -143,22 +143,16 @@ def test_thresholds_of_a_design_come_before_those_of_the_cascade():
     assert len({*by_class}) == 2
 
 
-@pytest.mark.parametrize(
-    ("questions", "usual"),
-    [
-        ([Question("a", at_most=1)], (2,)),
-        ([Question("a")], ()),
-        ([Question(None, at_most=0.8), Question(None, among=(1,))], ()),
-        ([Question("a"), Question("a", at_most=1)], ()),
-        ([Question("a", at_most=1), Question("a")], (2,)),
-        ([Question("a"), Question("b", at_most=1)], (2,)),
-    ],
-)
-def test_rows_go_the_usual_way_where_a_value_may_be_missing(questions, usual):
-    nothing = Design([-1] * 6, NAMES)
-    parts = [nothing] * (len(questions) + 1)
-    design = Design.branching(Design([0, 0, -1, -1, -1, -1], NAMES), questions, parts, usual=1)
-    assert design.usual_stages == usual
+def test_rows_go_the_usual_way_where_a_value_may_be_missing():
+    cut, missing = Question("a", at_most=1), Question("a")
+    sure = Question(None, at_most=0.8)
+    for questions in ([cut], [cut, missing], [missing, Question("b", at_most=1)]):
+        assert Branch(tuple(questions), tuple(range(1, len(questions) + 2))).asks_for_values
+    for questions in ([missing], [sure, Question(None, among=(1,))], [missing, cut]):
+        assert not Branch(tuple(questions), tuple(range(1, len(questions) + 2))).asks_for_values
+    assert PROTOCOL.usual_stages == tuple(
+        branch.starts[branch.usual] for branch in PROTOCOL.branches.values()
+    )
 
 
 A_OR_B, NOTHING = Design([0, -1], "ab"), Design([-1, -1], "ab")
@@ -180,8 +174,8 @@ ASKED = (Question("a", at_most=1),)
         (lambda: Design.branching(NOTHING, ASKED, [A_OR_B] * 2), "stage 0"),
         (lambda: Design.branching(A_OR_B, ASKED, [A_OR_B, NOTHING]), "'a' again"),
         (lambda: Design.branching(A_OR_B, ASKED, [Design([-1, 0], "ac"), NOTHING]), "Design(a;"),
-        (lambda: Design.branching(A_OR_B, ASKED, [NOTHING]), "1."),
-        (lambda: Design.branching(A_OR_B, [], [NOTHING]), "0."),
+        (lambda: Design.branching(A_OR_B, ASKED, [NOTHING]), "1 and 1."),
+        (lambda: Design.branching(A_OR_B, [], [NOTHING]), "0 and 1."),
         (lambda: Design.branching(A_OR_B, ASKED, [NOTHING] * 2, 2), "2"),
         (lambda: Design(PROTOCOL.panels, PROTOCOL_NAMES), "stage 3"),
         (lambda: Design(A_OR_B.panels, "ab", branches=[Branch(ASKED, (0, 1))]), "[0, 1]"),
@@ -202,54 +196,31 @@ BODY = PROTOCOL.to_dict()
 FIRST, SECOND = ("branches", 0), ("branches", 1)
 QUESTION = (*FIRST, "questions", 0)
 ONE_QUESTION = {"column": "age", "at_most": 1}
+BAD_VALUES = {
+    # Where parts begin: a loop, a stage that two ways lead to, a part without a stage.
+    (*FIRST, "parts"): [[0, 6], [1, 1], [1, 8], [1], [1, 4, 6], [1, True]],
+    (*SECOND, "parts"): [[2, 3, 0], [2, 3, 3], [2, 3, 6], [3, 4, 5]],
+    (*SECOND, "after"): [0, 7],
+    (*FIRST, "usual"): [2],
+    ("branches",): [[BODY["branches"][0]] * 2, [], {}],
+    # What is bought on a path.
+    ("stages", 2, "buys"): [["age"], ["x"], ["scan", "scan"]],
+    ("stages", 5, "buys"): [["biopsy"]],
+    ("stages", 0, "buys"): [[]],
+    ("stages", 4, "buys"): [[]],
+    ("stages", 3): [{}],
+    (*FIRST, "questions"): [[], [ONE_QUESTION] * 4],
+    QUESTION: [
+        *({}, {"column": 3}, {"column": None}, {**ONE_QUESTION, "among": [1]}),
+        *({"column": "age", "atmost": 3}, {"column": "age", "at_most": None}),
+        *({"column": "age", "among": among} for among in ([], "x", [[1]], [1, 1], [None])),
+    ],
+    (*FIRST, "then"): [1],
+}
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        # Where parts begin: a loop, a stage that two ways lead to, a part without a stage.
-        ((*FIRST, "parts"), [0, 6]),
-        ((*SECOND, "parts"), [2, 3, 0]),
-        ((*SECOND, "parts"), [2, 3, 3]),
-        ((*SECOND, "parts"), [2, 3, 6]),
-        ((*SECOND, "parts"), [3, 4, 5]),
-        ((*FIRST, "parts"), [1, 1]),
-        ((*FIRST, "parts"), [1, 8]),
-        ((*FIRST, "parts"), [1]),
-        ((*FIRST, "parts"), [1, 4, 6]),
-        ((*FIRST, "parts"), [1, True]),
-        ((*SECOND, "after"), 0),
-        ((*SECOND, "after"), 7),
-        ((*SECOND, "after"), -1),
-        ((*FIRST, "usual"), 2),
-        (("branches",), [BODY["branches"][0]] * 2),
-        # What is bought on a path.
-        (("stages", 2, "buys"), ["age"]),
-        (("stages", 5, "buys"), ["biopsy"]),
-        (("stages", 2, "buys"), ["x"]),
-        (("stages", 2, "buys"), ["scan", "scan"]),
-        (("stages", 0, "buys"), []),
-        (("stages", 1, "buys"), []),
-        (("stages", 4, "buys"), []),
-        (("stages", 3), {}),
-        # Questions.
-        ((*FIRST, "questions"), []),
-        ((*FIRST, "questions"), [ONE_QUESTION] * 4),
-        (QUESTION, {}),
-        (QUESTION, {"column": 3}),
-        (QUESTION, {"column": None}),
-        (QUESTION, {**ONE_QUESTION, "among": [1]}),
-        (QUESTION, {"column": "age", "atmost": 3}),
-        (QUESTION, {"column": "age", "at_most": None}),
-        (QUESTION, {"column": "age", "among": []}),
-        (QUESTION, {"column": "age", "among": "x"}),
-        (QUESTION, {"column": "age", "among": [[1]]}),
-        (QUESTION, {"column": "age", "among": [1, 1]}),
-        (QUESTION, {"column": None, "among": [None]}),
-        ((*FIRST, "then"), 1),
-        (("branches",), []),
-        (("branches",), {}),
-    ],
+    ("path", "value"), [(path, value) for path, values in BAD_VALUES.items() for value in values]
 )
 def test_what_is_no_tree_in_a_file_is_refused_by_name(path, value):
     with pytest.raises(FileError, match=r"^the file.* must .*, got "):

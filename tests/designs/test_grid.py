@@ -26,32 +26,18 @@ def test_auto_is_halfway_from_the_share_of_each_class_to_certainty_and_never_the
 # Kinds of grids
 
 
-@pytest.mark.parametrize(
-    ("last", "below", "always"),
-    [
-        (None, None, False),
-        ([0.7, 0.8], None, False),
-        ([0.0, 0.0], None, True),
-        ([0, 0.5], 0, False),
-    ],
-)
-def test_the_last_stage_has_a_level_of_its_own_where_its_threshold_differs(last, below, always):
-    early = np.array([0.7, 0.8])
-    grid = ThresholdGrid.single(early, None if last is None else np.array(last, dtype=float))
+def test_the_last_stage_has_a_level_of_its_own_where_its_threshold_differs():
+    early, last = np.array([0.7, 0.8]), np.array([0.0, 0.5])
+    for same in (ThresholdGrid.single(early), ThresholdGrid.single(early, early)):
+        assert same.is_single
+        assert same.last == same.early == (0,)
+    two, anyone = (ThresholdGrid.single(early, one) for one in (last, np.zeros(2)))
     early[:] = 0.1
-    is_single = last in (None, [0.7, 0.8])
-    levels = [[0.7, 0.8]] if is_single else [[0.7, 0.8], last]
-    assert grid.thresholds.tolist() == levels
-    assert (grid.is_single, grid.answers_all) == (is_single, always)
-    below = {"'ill'": 0.0, "'well'": 0.5} if below == 0 else None
-    assert grid.to_dict(TWO) == {
-        "min_confidence": {"'ill'": 0.7, "'well'": 0.8},
-        "reject_below": below,
-        "always_answer": always,
-        "thresholds": [levels, [0], [len(levels) - 1]],
-    }
+    assert two.thresholds.tolist() == [[0.7, 0.8], [0.0, 0.5]]
+    assert (two.early, two.last) == ((0,), (1,))
+    assert [two.answers_all, anyone.answers_all] == [False, True]
     with pytest.raises(ValueError, match="read-only"):
-        grid.thresholds[0, 0] = 0.5
+        two.thresholds[0, 0] = 0.5
 
 
 # Searched grids
@@ -88,15 +74,6 @@ def test_thresholds_of_equal_classes_halve_the_doubt_and_the_last_may_ask_for_li
     assert [len(searched(50, 50, n_rows=n)[0].early) for n in (1999, 2000)] == [10, 14]
 
 
-def test_slight_thresholds_reach_up_to_the_share_of_the_commonest_class():
-    for share in (0.6, 0.9, 0.99, 1 - 1e-9):
-        grid, _ = searched(1 - share, share)
-        slight = grid.thresholds[[level for level in grid.last if level not in grid.early], 0]
-        assert slight[1] < 0.51
-        assert np.all(np.diff(slight) > 0)
-        assert 0.7 * min(share, 0.984) < slight[-1] < max(share, 0.75)
-
-
 def test_unequal_classes_have_thresholds_by_share_unless_everyone_is_labelled():
     _, early = searched(10, 90)
     assert early[0].tolist() == [0.55, 0.95]  # a half of the doubt that the share leaves
@@ -129,18 +106,12 @@ def test_a_design_has_the_first_level_of_each_kind_until_it_has_others():
     assert FOUR_LEVELS.complete(given, 2).levels.tolist() == [[2, 2, 1], [1, 0, 0], [2, 1, 0]]
 
 
-@pytest.mark.parametrize(
-    ("levels", "held"),
-    [([0, 1], True), ([2, 3], True), ([3, 1], False), ([1, 0], False), ([1, 4], False)],
-)
-def test_a_grid_holds_designs_whose_stages_have_levels_they_may_have(levels, held):
-    assert FOUR_LEVELS.holds(Designs.of(stages([0, 1, -1]), [levels])) is held
-
-
-def test_levels_past_the_last_stage_of_a_design_do_not_count():
-    both = Designs.of(stages([0, 0], [0, 1]), [[3, 0], [2, 3]])
-    assert FOUR_LEVELS.holds(both)
-    assert FOUR_LEVELS.holds(both[:0])
+def test_a_grid_holds_designs_whose_stages_have_levels_they_may_have():
+    levels = {(0, 1): True, (2, 3): True, (3, 1): False, (1, 0): False, (1, 4): False}
+    for some, held in levels.items():
+        assert FOUR_LEVELS.holds(Designs.of(stages([0, 1, -1]), [some])) is held
+    # Levels past the last stage do not count.
+    assert FOUR_LEVELS.holds(Designs.of(stages([0, 0], [0, 1]), [[3, 0], [2, 3]]))
 
 
 def test_designs_that_answer_everyone_have_the_level_that_says_so():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.leveled import grid_of, random_designs
 
 from emsco.designs.chromosomes import subset_words
 from emsco.designs.population import Designs
+from emsco.errors import ParameterError
 
 SEEDS = st.integers(0, 10**6)
 FEW = st.sampled_from([1, 3, 5, 40])
@@ -117,3 +119,6 @@ def test_forks_go_with_their_designs():
     assert both[3:].with_last_level(1).forks == ("one", "two")
     assert Designs.concatenate([chains, chains[:1]]).forks is None
     assert chains.are_chains.all()
+    for compare in (Designs.distinct, Designs.sorted):
+        with pytest.raises(ParameterError, match="got one that branches"):
+            compare(trees)

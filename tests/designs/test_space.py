@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from math import comb
 
 import numpy as np
 import pytest
@@ -35,12 +34,6 @@ def test_thresholds_multiply_the_designs_of_each_number_of_stages(max_stages):
 @pytest.mark.parametrize(("n_features", "size"), [(8, 46_875), (12, 15_199_275), (14, 254_152_083)])
 def test_the_size_agrees_with_the_printed_numbers(n_features, size):
     assert DesignSpace(n_features, 4).size == size
-
-
-def test_with_exclusion_the_size_sums_over_subsets_bought():
-    for n_features, max_stages in ((6, 3), (14, 4), (9, 9)):
-        parts = (comb(n_features, m) * DesignSpace(m, max_stages).size for m in range(1, 15))
-        assert DesignSpace(n_features, max_stages, allow_exclusion=True).size == sum(parts)
 
 
 def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10():

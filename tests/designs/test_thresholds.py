@@ -60,12 +60,8 @@ def test_what_is_no_threshold_is_refused(check, value, got):
     assert got in str(refusal.value).partition("got ")[2]
 
 
-def test_labels_of_numpy_are_plain_in_files():
-    assert plain({np.int64(1): np.float32(0.5), "x": 1}) == {"1": 0.5, "'x'": 1.0}
-    assert plain(1) == 1.0
-
-
-def test_stages_share_a_threshold_or_show_all():
+def test_thresholds_have_one_text_and_plain_labels():
     shared, own = (BY_LABEL, dict(BY_LABEL)), (BY_LABEL, 0.5)
     assert [differ(shared), differ(own)] == [False, True]
     assert in_words(*own) == f"{in_words(*shared)} → 0.5" == "worn: 0.3, ill: 0.9, well: 1 → 0.5"
+    assert plain({np.int64(1): np.float32(0.5), "x": 1}) == {"1": 0.5, "'x'": 1.0}

@@ -22,7 +22,7 @@ import numpy as np
 
 from emsco._base.documents import Fields
 from emsco._base.typing import AnyArray, FloatArray, IntArray
-from emsco.costs import FeatureCosts, Fee, RowPrice
+from emsco.costs import FeatureCosts, Fee
 from emsco.data.encoding import Encoding
 from emsco.data.rows import LARGEST
 from emsco.designs.design import Design
@@ -148,7 +148,10 @@ class Shared:
             "evaluation_cost": float(self.costs.evaluation),
             "fees": [fee.to_dict() for fee in self.costs.fees],
             "delays": self.costs.delays.tolist(),
-            "prices": [{"feature": one.feature, "column": one.column} for one in self.costs.prices],
+            "prices": [
+                {"feature": name, "column": one if isinstance(one, str) else None}
+                for name, one in self.costs.prices.items()
+            ],
             "encoding": self.encoding.to_dict(),
             "classes": labels,
             "class_type": class_type,
@@ -409,10 +412,10 @@ def _read_costs(fields: Fields, encoding: Encoding) -> FeatureCosts:
             Fee(fee.text("name"), fee.number("cost", 0), tuple(fee.texts("features")))
             for fee in (fields.many_fields("fees") if fields.items("fees") else ())
         )
-        prices = tuple(
-            RowPrice(one.text("feature"), None if one.get("column") is None else one.text("column"))
+        prices = {
+            one.text("feature"): None if one.get("column") is None else one.text("column")
             for one in (fields.many_fields("prices") if fields.items("prices") else ())
-        )
+        }
         return FeatureCosts(
             names=names,
             costs=numbers,

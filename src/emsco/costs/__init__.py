@@ -3,10 +3,9 @@
 `emsco.costs.paid` says what a row has paid.
 """
 
-from emsco.costs.features import CostsLike, FeatureCosts
-from emsco.costs.fees import Fee, fees_paid
+from emsco.costs.features import CostsLike, FeatureCosts, Fee, fees_paid
 from emsco.costs.paid import CostUnits
-from emsco.costs.prices import GivenPrices, RowPrice
+from emsco.costs.prices import GivenPrices
 from emsco.costs.stage_prices import StagePrices
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "FeatureCosts",
     "Fee",
     "GivenPrices",
-    "RowPrice",
     "StagePrices",
     "fees_paid",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,52 +26,62 @@ def check_amounts(
     """
     by_row = isinstance(of, range)
     error = DataError if by_row else CostsError
+    amounts: Any
+    if isinstance(given, (list, tuple)):  # of which masked arrays are made slowly
+        given = np.asarray(given, dtype=object)
     try:
-        amounts: FloatArray = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)
+        amounts = np.ma.filled(np.ma.array(given, dtype=np.float64, copy=True), np.nan)
+        is_wrong = ~((amounts >= 0) & (amounts <= LARGEST_COST) | may_lack & np.isnan(amounts))
     except (OverflowError, TypeError, ValueError):
-        values = np.asarray(given, dtype=object).ravel()
-        # The message shows the first value that is no number, not the whole column.
-        first = next((one for one in values if not is_number(one)), given)
-        raise error(f"{what} must be numbers, got {brief(first)}.") from None
+        amounts = np.asarray(given, dtype=object)
+        is_wrong = np.array([not is_number(one) or one > LARGEST_COST for one in amounts.ravel()])
     if amounts.shape != (len(of),):
         kind = "rows" if by_row else "features"
         raise error(
-            f"{what} must have one entry for each of the {len(of)} {kind}, got an array of shape "
-            f"{amounts.shape}."
+            f"{what} must have one entry for each of the {len(of)} {kind}, got {brief(given)} of "
+            f"shape {amounts.shape}."
         )
-    is_valid = (amounts >= 0) & (amounts <= LARGEST_COST)
-    for i in np.flatnonzero(~(is_valid | (may_lack & np.isnan(amounts))))[:1].tolist():
-        got = "none" if np.isnan(amounts[i]) else f"{amounts[i]:g}"
+    for i in np.flatnonzero(is_wrong)[:1].tolist():
+        amount = amounts.tolist()[i]
+        shown = brief(amount)
+        if isinstance(amount, float):
+            shown = "none" if np.isnan(amount) else f"{amount:g}"
         where = f"in row {of[i]}" if by_row else f"for {of[i]!r}"
-        refused = error(f"{what} must be from 0 to {LARGEST_COST:g}, got {got} {where}.")
-        refused.row = of[i] if by_row else None
-        raise refused
+        raise error(
+            f"{what} must be numbers from 0 to {LARGEST_COST:g}, got {shown} {where}.",
+            row=of[i] if by_row else None,
+        )
     amounts.setflags(write=False)
-    return amounts
+    checked: FloatArray = amounts
+    return checked
 
 
 def check_known(
     what: str,
     names: Iterable[str],
-    known: Sequence[str],
+    known: Collection[str],
     groups: Mapping[str, Sequence[str]] | None = None,
     kind: str = "features",
 ) -> None:
     """Refuse names that are not known; a column of a group is bought with its group."""
-    owner = {column: name for name, columns in (groups or {}).items() for column in columns}
     for name in names:
         if name in known:
             continue
-        hint = what_was_meant(name, known)
-        if name in owner:
-            hint = f", a column of group {owner[name]!r}."
-        elif known and known[0] == "x0":
+        every, hint = [*known], what_was_meant(name, known)
+        if group := [group for group, columns in (groups or {}).items() if name in columns]:
+            hint = f", a column of group {group[0]!r}."
+        elif "x0" in every[:1]:
             hint = (
                 "; columns without names are x0, x1, …, and in a Pipeline "
                 'set_output(transform="pandas") keeps their names.'
             )
-        listed = some(known) or "none"
-        raise CostsError(f"{what} must name {kind} ({listed}), got {name!r}{hint}")
+        raise CostsError(f"{what} must name {kind} ({some(every) or 'none'}), got {name!r}{hint}")
+
+
+def check_distinct(what: str, names: Iterable[str]) -> None:
+    """Refuse a name that is there twice."""
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        raise CostsError(f"{what} must have different names, got {twice[0]!r} twice.")
 
 
 def check_list(what: str, given: Any) -> tuple[str, ...]:

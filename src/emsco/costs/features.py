@@ -1,14 +1,14 @@
-"""Cost of acquiring each feature."""
+"""What features cost: each on its own, in groups, with fees that several share, and delays."""
 
 from __future__ import annotations
 
 import csv
 import math
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -16,18 +16,112 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
-from emsco._base.checks import check_number
+from emsco._base.checks import check_number, is_number
 from emsco._base.text import brief, some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs.checks import LARGEST_COST, check_amounts, check_known, check_list
-from emsco.costs.fees import Fee, fees_paid
+from emsco.costs.checks import (
+    LARGEST_COST,
+    check_amounts,
+    check_distinct,
+    check_known,
+    check_list,
+)
 from emsco.costs.files import parse_costs
-from emsco.costs.paid import CostUnits, waited
-from emsco.costs.prices import RowPrice, is_row_price
+from emsco.costs.paid import CostUnits
+from emsco.costs.prices import is_row_price, prices_of_rows
 from emsco.errors import CostsError, ParameterError
 
 LEAST_LARGEST = 1e-100  # of all costs, so that shares of them are numbers
 _FINEST = 12  # decimals of a price that is rounded
+
+
+@dataclass(frozen=True, slots=True)
+class Fee:
+    """A fee that features share: a row pays it once, with the first of them that it buys.
+
+    Attributes
+    ----------
+    name : str
+    cost : float
+        What a row pays once, beyond the costs of the features.
+    features : tuple of str
+        The features that share it. A feature may share several fees, such as one for a visit and
+        one for a blood draw.
+    """
+
+    name: str
+    cost: float
+    features: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check the cost and that features are named once."""
+        what = f"the fee {self.name!r}"
+        features = check_list(what, self.features)
+        if not is_number(self.cost) or not features:  # text may look like a number
+            raise CostsError(
+                f"{what} must be a number and the features that share it, got {brief(self.cost)} "
+                f"for {brief(list(features))}."
+            )
+        check_distinct(f"features of {what}", features)
+        object.__setattr__(self, "cost", float(check_amounts("fees", [self.cost], [self.name])[0]))
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "name", str(self.name))
+
+    @classmethod
+    def from_any(cls, fees: Any) -> tuple[Self, ...]:
+        """Create fees from names → (cost, features), or → ``{"cost": …, "features": […]}``.
+
+        A sequence of fees is returned as it is; None means none.
+
+        Examples
+        --------
+        >>> Fee.from_any({"blood draw": (2.1, ["chol", "fbs"])})[0].features
+        ('chol', 'fbs')
+        """
+        if not isinstance(fees, Mapping):
+            are_ready = isinstance(fees, Sequence) and all(isinstance(fee, cls) for fee in fees)
+            if not (fees is None or are_ready):
+                raise CostsError(
+                    f"fees must be like {{'blood draw': (2.1, ['iron'])}}, got {brief(fees)}."
+                )
+            return tuple(fees or ())
+        made = []
+        for name, fee in fees.items():
+            try:
+                made.append(cls(name, **fee) if isinstance(fee, Mapping) else cls(name, *fee))
+            except TypeError:  # too few parts, or too many
+                raise CostsError(
+                    f"the fee {name!r} must be a cost and a list of features, got {brief(fee)}."
+                ) from None
+        return tuple(made)
+
+    @property
+    def in_words(self) -> str:
+        """The fee as tables and pictures show it."""
+        return f"fee for {self.name} ({self.cost:g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self) | {"features": list(self.features)}
+
+
+def fees_paid(
+    fees: Iterable[Fee], features: Collection[str], known: Collection[str] = ()
+) -> tuple[Fee, ...]:
+    """Return the fees that a row pays with these features, if it knows others already.
+
+    Examples
+    --------
+    >>> draw = Fee("draw", 2.5, ("chol", "iron"))
+    >>> fees_paid([draw], ["iron"], known=["age"]) == (draw,), fees_paid([draw], ["iron"], ["chol"])
+    (True, ())
+    """
+    # A fee is paid once: with the first of its features, and never again.
+    return tuple(
+        fee
+        for fee in fees
+        if not {*features}.isdisjoint(fee.features) and {*known}.isdisjoint(fee.features)
+    )
 
 
 class MissingCosts(CostsError):  # noqa: N818 - what happened, beside what the user did
@@ -66,8 +160,9 @@ class FeatureCosts:
         Fees that features share.
     delays : ndarray of shape (n_features,)
         Time until the value of each feature is there; by default 0.
-    prices : tuple of RowPrice
-        Features whose price differs from row to row, and where it comes from.
+    prices : mapping
+        Features whose price differs from row to row, and where it comes from: a column, a function
+        of the table or an array. None: the price comes with the rows.
 
     Examples
     --------
@@ -96,46 +191,30 @@ class FeatureCosts:
     table: tuple[str, ...] = ()
     fees: tuple[Fee, ...] = ()
     delays: FloatArray = None  # type: ignore[assignment]  # zeros, made below
-    prices: tuple[RowPrice, ...] = ()
+    prices: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Copy, check and lock `costs` and `delays`."""
-        names, fees = self.names, tuple(self.fees)
-        costs = check_amounts("costs", self.costs, names)
-        delays = np.zeros(len(names)) if self.delays is None else self.delays
+        """Check all that costs say; copy and lock them."""
+        names, fees = tuple(map(str, self.names)), Fee.from_any(self.fees)
         columns = tuple(map(tuple, self.columns or zip(names)))
-        if len(columns) != len(names):
-            raise CostsError(
-                f"columns must have one entry for each of the {len(names)} features, got "
-                f"{len(columns)}."
-            )
-        _check_distinct("features", names)
-        owner = _owners(zip(names, columns, strict=True))
-        if clash := [name for name in names if owner.get(name, name) != name]:
-            raise CostsError(
-                f"a feature must not have the name of another feature's column, got {clash[0]!r}, "
-                f"a column of group {owner[clash[0]]!r}."
-            )
-        if self.table and sorted(self.table) != sorted(owner):
-            raise CostsError(
-                f"the table must have the columns {some([*owner])}, got {some(self.table)}."
-            )
-        _check_distinct("fees", [fee.name for fee in fees])
+        delays = np.zeros(len(names)) if self.delays is None else self.delays
         for name, value in (
-            ("costs", costs),
-            ("evaluation", check_number("evaluation", self.evaluation, 0, LARGEST_COST)),
+            ("names", names),
+            ("costs", check_amounts("costs", self.costs, names)),
+            ("evaluation", check_number("evaluation_cost", self.evaluation, 0, LARGEST_COST)),
             ("columns", columns),
-            ("table", tuple(self.table or owner)),
+            ("table", tuple(self.table or chain.from_iterable(columns))),
             ("fees", fees),
             ("delays", check_amounts("delays", delays, names)),
         ):
             object.__setattr__(self, name, value)
+        check_distinct("features", names)
+        check_distinct("fees", [fee.name for fee in fees])
+        _owners(dict(zip(names, columns, strict=True)), self.table)
         for fee in fees:
             check_known(f"the fee {fee.name!r}", fee.features, names, self.groups)
-        priced = [price.feature for price in self.prices]
-        check_known("prices", priced, names)
-        _check_distinct("prices", priced)
-        largest = max([self.evaluation, *costs.tolist(), *(fee.cost for fee in fees)])
+        check_known("prices", self.prices, names)
+        largest = max([self.evaluation, *self.costs.tolist(), *(fee.cost for fee in fees)])
         if largest < LEAST_LARGEST and not (largest == 0 and self.prices):
             raise CostsError(
                 f"at least one cost must be above 0, and {LEAST_LARGEST:g} or more, got "
@@ -143,30 +222,31 @@ class FeatureCosts:
             )
 
     @classmethod
-    def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
+    def from_array(cls, costs: ArrayLike, names: Iterable[str] | None = None) -> Self:
         """Create costs from numbers in column order; without `names`, features are x0, x1, …."""
         if names is None:
             names = [f"x{i}" for i in range(np.asarray(costs, dtype=object).size)]
-        return cls(tuple(map(str, names)), costs)  # type: ignore[arg-type]  # made an array there
+        return cls(tuple(names), costs)  # type: ignore[arg-type]  # made an array there
 
     @classmethod
     def from_mapping(
         cls,
         costs: Mapping[str, Any],
-        names: Sequence[str] | None = None,
+        names: Iterable[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         fees: Mapping[str, Any] | Sequence[Fee] | None = None,
         delays: Mapping[str, float] | None = None,
+        evaluation_cost: float = 0.0,
     ) -> Self:
         """Create costs from names of columns and groups.
 
         Parameters
         ----------
         costs : mapping
-            Name of a column or group → cost; or → ``{"cost": cost, "columns": [column, …]}``. A
-            cost may differ from row to row. It is then the name of a column that holds it, a
-            function of the table that returns it, or an array with one entry per training row.
-        names : sequence of str, optional
+            Name of a column or group → cost. A cost may differ from row to row. It is then the name
+            of a column that holds it, a function of the table that returns it, or an array with one
+            entry per training row.
+        names : iterable of str, optional
             The table's columns. Features follow the order of their first columns in the table, or
             by default the order of the mapping.
         groups : mapping, optional
@@ -178,133 +258,93 @@ class FeatureCosts:
             several fees, such as one for a visit and one for the draw.
         delays : mapping, optional
             Name of a column or group → time until its value is there; 0 for all others.
+        evaluation_cost : float
+            Cost of running a stage.
         """
-        by_name, members = _split_groups(costs, groups or {})
-        prices = [RowPrice.from_cost(name, c) for name, c in by_name.items() if is_row_price(c)]
-        by_name |= {price.feature: 0.0 for price in prices}  # until rows are known
+        check_distinct("features", map(str, costs))
+        by_name = dict(zip(map(str, costs), costs.values(), strict=True))
+        members = {
+            str(name): check_list(f"the group {name!r}", columns)
+            for name, columns in (groups or {}).items()
+        }
+        prices = {name: cost for name, cost in by_name.items() if is_row_price(cost)}
+        price_columns = {one: name for name, one in prices.items() if isinstance(one, str)}
         if names is None:
-            table: list[str] = []
-            features = {name: members.get(name, (name,)) for name in [*by_name, *members]}
-        else:
-            owner, table = _owners(members.items()), list(map(str, names))
-            _check_distinct("columns", table)
-            for name, columns in members.items():
-                check_known(f"the group {name!r}", columns, table, kind="columns")
-                if name in table and name not in columns:
-                    raise CostsError(
-                        f"a group must not have the name of a column outside it, got {name!r}."
-                    )
-            for price in prices:
-                if price.column is not None:
-                    whose = f"the price of {price.feature!r}"
-                    check_known(whose, [price.column], table, kind="columns, or be a number")
-            # A column of prices may be a feature as well.
-            only = {price.column for price in prices}.difference(by_name, owner)
-            table = [column for column in table if column not in only]
-            features = {}
-            for column in table:
-                name = owner.get(column, column)
-                features[name] = (*features.get(name, ()), column)
-            check_known("costs", by_name, [*features], members)
+            each = (members.get(name, (name,)) for name in {**by_name, **members})
+            names = dict.fromkeys([*chain.from_iterable(each), *price_columns])
+        table = [*map(str, names)]
+        check_distinct("columns", table)
+        owner = _owners(members, table)
+        for column, feature in price_columns.items():
+            whose = f"the price of {feature!r}"
+            check_known(whose, [column], table, kind="columns, or be a number")
+        # A column of prices may be a feature as well.
+        only = price_columns.keys() - by_name.keys() - owner.keys()
+        table = [column for column in table if column not in only]
+        features: dict[str, tuple[str, ...]] = {}
+        for column in table:
+            name = owner.get(column, column)
+            features[name] = (*features.get(name, ()), column)
+        check_known("costs", by_name, features, members)
         if missing := [name for name in features if name not in by_name]:
-            columns = tuple(name for name in missing if name in table)
+            columns = tuple(name for name in missing if name not in members)
             add = "; add them, or drop the columns" if columns else ""
             error = MissingCosts(
                 f"costs must have a cost for every feature, got none for {some(missing)}{add}."
             )
             error.columns = columns
             raise error
-        made = cls(
-            names=tuple(features),
-            costs=np.array([by_name[name] for name in features], dtype=object),
-            columns=tuple(features.values()),
-            table=tuple(table),
-            fees=Fee.from_any(fees),
-            prices=tuple(prices),
-        )
-        return made if delays is None else made.with_delays(delays)
-
-    @classmethod
-    def from_prefixes(
-        cls, costs: Mapping[str, Any], names: Sequence[str], separator: str = "_"
-    ) -> Self:
-        """Create costs from the first parts of column names, as one-hot encoders make them.
-
-        Parameters
-        ----------
-        costs : mapping
-            Name of a column → cost. Any other name stands for the group of all columns that begin
-            with it and the separator; if several names fit a column, the longest one wins.
-        names : sequence of str
-            The table's columns.
-        separator : str
-
-        Examples
-        --------
-        >>> names = ["age", "colour_red", "colour_blue"]
-        >>> costs = FeatureCosts.from_prefixes({"age": 1, "colour": 5}, names)
-        >>> costs.columns
-        (('age',), ('colour_red', 'colour_blue'))
-        """
-        # The longest first, so that "blood_fat" wins over "blood" for "blood_fat_2".
-        prefixes = sorted((name for name in costs if name not in names), key=len, reverse=True)
-        groups: dict[str, list[str]] = {name: [] for name in prefixes}
-        for column in names:
-            starts = (name for name in prefixes if column.startswith(f"{name}{separator}"))
-            if column not in costs and (prefix := next(starts, None)) is not None:
-                groups[prefix].append(column)
-        # A prefix that no column has is most likely a misspelt name.
-        if empty := [name for name in prefixes if not groups[name]]:
-            raise CostsError(
-                f"costs must name columns of the data ({some(names)}) or their beginnings before "
-                f"{separator!r}, got {some(empty)}."
-            )
-        return cls.from_mapping(costs, names, groups)
+        by_name |= dict.fromkeys(prices, 0.0)  # until rows are known
+        return cls(
+            tuple(features),
+            [by_name[name] for name in features],  # type: ignore[arg-type]  # made an array there
+            evaluation_cost,
+            tuple(features.values()),
+            tuple(table),
+            fees,  # type: ignore[arg-type]  # made a tuple there
+            prices=prices,
+        ).with_delays(delays or {})
 
     @classmethod
     def from_file(
         cls,
         path: str | os.PathLike[str],
-        names: Sequence[str] | None = None,
-        dropped: Sequence[str] = (),
+        names: Iterable[str] | None = None,
+        dropped: Collection[str] = (),
     ) -> Self:
         """Read costs from a file, in the order of `names` or by default of the file.
 
         The file has one of three forms: CSV with the columns ``feature,cost``, and if wanted
-        ``group``, ``fee,fee_cost`` and ``delay``; JSON with an object as for `from_mapping` or a
+        ``group``, ``fee,fee_cost`` and ``delay``; JSON with an object of names and costs, or a
         list; or one line of numbers in column order. Without `names`, such numbers belong to x0,
         x1, ….
 
         CSV may have semicolons, tabs or bars instead of commas, and then decimal commas. In CSV,
         a feature is a column of the table. A column with an empty cell for its group is a feature
         on its own. Give the cost of a group in one of its lines, or the same in several.
-        A feature under several fees names them, and their costs, with ``;`` between. A column
-        ``cost_with_fees`` instead of ``cost`` has prices that include the fees. If the price
+        A feature under several fees names them, and their costs, with ``;`` between. If the price
         differs from row to row, its cell names the column of the table that holds it.
 
-        In JSON with fees or delays, costs are one of several entries: ``{"costs": {"chol": 5},
-        "fees": {"blood draw": {"cost": 2, "features": ["chol"]}}, "delays": {"chol": 1}}``.
+        In JSON with groups, fees or delays, costs are one of several entries, those of
+        `from_mapping`: ``{"costs": {"chol": 5}, "fees": {"blood draw": {"cost": 2, "features":
+        ["chol"]}}, "delays": {"chol": 1}}``.
 
         Costs by name of columns that were `dropped` from the table are ignored.
         """
+        columns = None if names is None else tuple(map(str, names))
         try:
             text = Path(path).read_bytes().decode("utf-8-sig")  # ends of lines stay as they are
-            is_json = Path(path).suffix.lower() == ".json"
-            said = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
-        except OSError as error:
-            why = error.strerror or error
+            said = parse_costs(text, Path(path).suffix.lower() == ".json", columns or ())
+        except (OSError, csv.Error, ValueError) as error:  # also bad UTF-8 and JSON
+            why = getattr(error, "strerror", None) or error
             raise CostsError(
-                f"costs must be a file that can be read, got {path} ({why})."
-            ) from None
-        except (csv.Error, RecursionError, ValueError) as error:  # also bad UTF-8 and JSON
-            raise CostsError(
-                "costs must be CSV with the columns feature and cost, JSON, or one line of "
-                f"numbers, got {path}: {error}."
+                "costs must be a file: CSV with the columns feature and cost, JSON, or one line "
+                f"of numbers, got {path}: {why}."
             ) from None
         if isinstance(said, list):
-            return cls.from_array(said, names)
+            return cls.from_array(said, columns)
         made = cls.from_mapping(**said).without(dropped)
-        return made if names is None else cls.resolve(made, names)
+        return made if columns is None else cls.resolve(made, columns)
 
     @classmethod
     def resolve(
@@ -321,18 +361,18 @@ class FeatureCosts:
         """
         if isinstance(costs, FeatureCosts):
             by_name: dict[str, Any] = dict(zip(costs.names, costs.costs.tolist(), strict=True))
-            by_name |= {price.feature: price for price in costs.prices}
-            delays_before = dict(zip(costs.names, costs.delays.tolist(), strict=True))
+            by_name |= costs.prices
+            waits = dict(zip(costs.names, costs.delays.tolist(), strict=True))
             # Through names again: the table may have its columns in another order.
-            here = cls.from_mapping(by_name, names, costs.groups, costs.fees, delays_before)
-            here = replace(here, evaluation=costs.evaluation)
+            here = cls.from_mapping(
+                by_name, names, costs.groups, costs.fees, waits, costs.evaluation
+            )
         elif isinstance(costs, Mapping):
             here = cls.from_mapping(costs, names)
         else:
             here = cls.from_array(np.ones(len(names)) if costs is None else costs, names)
         if evaluation is not None:
-            number = check_number("evaluation_cost", evaluation, 0, LARGEST_COST)
-            here = replace(here, evaluation=number)
+            here = replace(here, evaluation=evaluation)
         # Delays come last, as they are checked against the features that the costs define.
         return here if delays is None else here.with_delays(delays)
 
@@ -345,18 +385,22 @@ class FeatureCosts:
         ('age',)
         """
         left = [tuple(one for one in members if one not in columns) for members in self.columns]
-        kept = [i for i, members in enumerate(left) if members]
-        names = tuple(self.names[i] for i in kept)
-        fees = [fee.without(set(self.names).difference(names)) for fee in self.fees]
+        kept = np.array([*map(bool, left)], dtype=np.bool_)
+        names = tuple(compress(self.names, kept))
+        sharing = [tuple(name for name in fee.features if name in names) for fee in self.fees]
         return replace(
             self,
             names=names,
             costs=self.costs[kept],
-            columns=tuple(left[i] for i in kept),
+            columns=tuple(filter(None, left)),
             table=tuple(column for column in self.table if column not in columns),
-            fees=tuple(fee for fee in fees if fee),
+            fees=tuple(
+                replace(fee, features=some)
+                for fee, some in zip(self.fees, sharing, strict=True)
+                if some
+            ),
             delays=self.delays[kept],
-            prices=tuple(price for price in self.prices if price.feature in names),
+            prices={name: one for name, one in self.prices.items() if name in names},
         )
 
     def with_expensive(self, columns: Sequence[str]) -> Self:
@@ -373,7 +417,7 @@ class FeatureCosts:
             self,
             names=(*self.names, *columns),
             costs=np.append(self.costs, np.full(len(columns), price)),
-            columns=(*self.columns, *((column,) for column in columns)),
+            columns=(*self.columns, *zip(columns)),
             table=(*self.table, *columns),
             delays=np.append(self.delays, np.zeros(len(columns))),
         )
@@ -383,7 +427,10 @@ class FeatureCosts:
         usual = self.costs.copy()
         usual[self.priced] = prices
         # New rows bring prices of their own.
-        later = tuple(replace(price, values=None) for price in self.prices)
+        later = {
+            name: one if isinstance(one, str) or callable(one) else None
+            for name, one in self.prices.items()
+        }
         return replace(self, costs=usual, prices=later)
 
     def with_delays(self, delays: Mapping[str, Any] | ArrayLike) -> Self:
@@ -392,9 +439,9 @@ class FeatureCosts:
         Features that a mapping does not name keep their delays.
         """
         if isinstance(delays, Mapping):
-            check_known("delays", delays, self.names, self.groups)
-            given = dict(zip(self.names, self.delays.tolist(), strict=True)) | {**delays}
-            delays = np.array([given[name] for name in self.names], dtype=object)
+            so_far = dict(zip(self.names, self.delays.tolist(), strict=True))
+            check_known("delays", delays, so_far, self.groups)
+            delays = [*{**so_far, **delays}.values()]
         return replace(self, delays=delays)  # type: ignore[arg-type]  # made an array there
 
     def once_bought(self, names: Collection[str]) -> Self:
@@ -406,13 +453,13 @@ class FeatureCosts:
         >>> costs.costs.tolist()
         [0.0, 50.0]
         """
-        is_bought = np.isin(self.names, list(names))
+        is_left = ~np.isin(self.names, list(names))
         return replace(
             self,
-            costs=np.where(is_bought, 0.0, self.costs),
-            fees=tuple(fee for fee in self.fees if not set(fee.features) & set(names)),
-            delays=np.where(is_bought, 0.0, self.delays),
-            prices=tuple(price for price in self.prices if price.feature not in names),
+            costs=is_left * self.costs,
+            fees=fees_paid(self.fees, self.names, names),
+            delays=is_left * self.delays,
+            prices={name: one for name, one in self.prices.items() if name not in names},
         )
 
     @property
@@ -423,22 +470,18 @@ class FeatureCosts:
 
     def column_features(self, columns: Iterable[str]) -> IntArray:
         """Return the position of each column's feature."""
-        wanted = list(columns)
         place = {column: i for i, members in enumerate(self.columns) for column in members}
-        check_known("columns", wanted, self.table, kind="columns")
-        return np.array([place[column] for column in wanted], dtype=np.int64)
+        return np.array([place[column] for column in columns], dtype=np.int64)
 
     @property
     def price_columns(self) -> tuple[str, ...]:
         """Columns of the table that hold prices of rows."""
-        columns = (price.column for price in self.prices)
-        return tuple(dict.fromkeys(column for column in columns if column is not None))
+        return tuple({one: None for one in self.prices.values() if isinstance(one, str)})
 
     @property
     def priced(self) -> IntArray:
         """Positions of the features whose price differs from row to row."""
-        places = [self.names.index(price.feature) for price in self.prices]
-        return np.array(places, dtype=np.int64)
+        return np.array([*map(self.names.index, self.prices)], dtype=np.int64)
 
     @property
     def about(self) -> str:
@@ -452,8 +495,11 @@ class FeatureCosts:
 
     def prices_of(self, table: Any, n_rows: int, first_row: int = 0) -> FloatArray:
         """Return what rows of a table pay for each of the features in `prices`, in columns."""
-        paid = [price.of_rows(table, n_rows, first_row) for price in self.prices]
-        return np.column_stack(paid) if paid else np.empty((n_rows, 0))
+        paid = [
+            prices_of_rows(name, source, table, n_rows, first_row)
+            for name, source in self.prices.items()
+        ]
+        return np.column_stack([np.empty((n_rows, 0)), *paid])
 
     def check_bounded(self, max_cost: Any, max_total: Any = None) -> None:
         """Refuse a promise about the mean cost or total where a row may cost any amount."""
@@ -484,41 +530,42 @@ class FeatureCosts:
             What each of the rows pays for the features in `priced`, by default those in `prices`,
             beyond `costs`; without it, these are the mean prices.
         """
-        n, weight = len(self.names), np.atleast_1d(weight)
+        weight = np.atleast_1d(weight)
         priced = self.priced if priced is None else priced
-        beyond, own = self.costs.copy(), prices
-        if own is None:
-            beyond[priced], own = 0.0, np.zeros((len(weight), 0))
-        fees = [fee.cost for fee in self.fees]
-        ends = np.cumsum([n, len(fees), 1])
+        beyond, mean, own = self.costs.copy(), self.costs[priced], np.zeros((len(weight), 0))
+        if prices is None:
+            beyond[priced] = 0.0
+        else:
+            mean, own = prices.mean(axis=0), prices
+        fees = np.array([fee.cost for fee in self.fees])
+        spent = float((weight @ own).sum())
+        # At worst, each feature is a stage of its own.
+        of_row = beyond.sum() + fees.sum() + len(beyond) * self.evaluation
+        most = max(1, weight.sum()) * of_row + spent
+        amounts = np.concatenate([beyond, fees, [self.evaluation], own.ravel()])
+        whole = whole_units(amounts, lambda _, per_one: per_one * most < 2.0**53)
+        per_one = 1
+        if whole is not None:
+            per_one = whole[1]
+        elif prices is not None:
+            decimals = math.floor(math.log10(2.0**52 / (spent or 1.0)))
+            per_one = 10 ** int(np.clip(decimals, 0, _FINEST))
 
-        def exact(units: FloatArray, _: int) -> bool:
-            features, fees, evaluation, own_units = np.split(units, ends)
-            # At worst, each feature is a stage of its own.
-            of_row = features.sum() + fees.sum() + n * evaluation.sum()
-            of_prices = (weight @ own_units.reshape(own.shape)).sum()
-            return bool(max(1, weight.sum()) * of_row + of_prices < 2.0**53)
-
-        numbers = np.concatenate([beyond, fees, [self.evaluation], own.ravel()])
-        whole, per_one = whole_units(numbers, exact) or (None, 1)
-        if whole is None and prices is not None:
-            spent = float((weight @ prices).sum()) or 1.0
-            per_one = 10 ** int(np.clip(math.floor(math.log10(2.0**52 / spent)), 0, _FINEST))
-        units = numbers * per_one if whole is None else whole
-        features, of_fees, evaluation, own_units = np.split(units, ends)
-        mean = (self.costs[priced] if prices is None else own.mean(axis=0)) * per_one
-        if whole is not None and (prices is not None or not priced.size):
-            mean = np.rint(mean).astype(np.int64)
         members = [np.isin(self.names, fee.features) for fee in self.fees]
+
+        def scaled(amounts: Any, is_whole: bool = whole is not None) -> Any:
+            units = amounts * per_one
+            return np.rint(units).astype(np.int64) if is_whole else units
+
         return CostUnits(
-            features,
-            evaluation.item(),
-            of_fees,
-            np.array(members, dtype=np.bool_).reshape(len(fees), n),
+            scaled(beyond),
+            scaled(np.float64(self.evaluation)).item(),
+            scaled(fees),
+            np.array(members, dtype=np.bool_).reshape(len(fees), len(beyond)),
             per_one,
             priced,
-            mean,
-            None if prices is None else np.rint(own_units).astype(np.int64).reshape(own.shape),
+            scaled(mean) if prices is not None else mean * per_one,
+            None if prices is None else scaled(prices, is_whole=True),
         )
 
     @cached_property
@@ -548,14 +595,17 @@ class FeatureCosts:
         prices : number or ndarray, optional
             What rows pay by prices of their own; see `CostUnits.paid`.
         """
-        n_run: list[int] = []
+        n_run = [0]  # before the first stage, then after each
         for one in before or range(-1, len(known) - 1):
-            n_run.append(1 if one < 0 else n_run[one] + 1)
-        paid: FloatArray = self.paid(known, np.array(n_run), prices)
+            n_run.append(n_run[one + 1] + 1)
+        paid: FloatArray = self.paid(known, np.array(n_run[1:]), prices)
         return paid
 
     def waits_after_stages(self, known: BoolArray, before: Sequence[int] = ()) -> FloatArray:
-        """Return how long a row has waited after each stage; see `emsco.costs.paid.waited`.
+        """Return how long a row has waited after each stage, shape (…, n_stages).
+
+        A stage waits for the slowest of the features that it buys. `known` may have the stages of
+        many designs, shape (…, n_stages, n_features); `before` is as for `after_stages`.
 
         Examples
         --------
@@ -563,7 +613,13 @@ class FeatureCosts:
         >>> costs.waits_after_stages(np.array([[True, False], [True, True]])).tolist()
         [0.0, 2.0]
         """
-        return waited(known, self.delays, before)
+        waits = np.zeros(known.shape[:-1])
+        for j, one in enumerate(before or range(-1, known.shape[-2] - 1)):
+            # The first stage buys all that it knows, and any other what it adds.
+            new = known[..., j, :] if one < 0 else known[..., j, :] & ~known[..., one, :]
+            slowest = np.where(new, self.delays, 0.0).max(axis=-1)
+            waits[..., j] = slowest if one < 0 else waits[..., one] + slowest
+        return waits
 
     @property
     def total(self) -> float:
@@ -573,7 +629,9 @@ class FeatureCosts:
     @property
     def alone(self) -> FloatArray:
         """Cost of buying each feature as the first of its fees."""
-        alone: FloatArray = self.units.alone / self.units.per_one
+        units = self.units
+        # It is `paid` for every subset of one feature, without a table of all of them.
+        alone: FloatArray = (units.average + units.fees @ units.members) / units.per_one
         return alone
 
     @property
@@ -599,50 +657,31 @@ class FeatureCosts:
         >>> costs.in_words(["chol"], known=["age"]), costs.in_words(["iron"], known=["chol"])
         (['chol (5)', 'fee for draw (2.5)'], ['iron (3)'])
         """
-        cost = dict(zip(self.names, (f"{cost:g}" for cost in self.costs), strict=True))
-        cost |= {price.feature: f"about {cost[price.feature]}" for price in self.prices}
-        bought = list(features)
-        fees = (fee.in_words for fee in fees_paid(self.fees, bought, known))
-        return [*(f"{name} ({cost[name]})" for name in bought), *fees]
+        bought, cost = list(features), dict(zip(self.names, self.costs, strict=True))
+        about = ["about " * (name in self.prices) for name in bought]
+        own = [f"{name} ({a}{cost[name]:g})" for name, a in zip(bought, about, strict=True)]
+        return [*own, *(fee.in_words for fee in fees_paid(self.fees, bought, known))]
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 
 
-def _check_distinct(what: str, names: Sequence[str]) -> None:
-    if twice := [name for name, n in Counter(names).items() if n > 1]:
-        raise CostsError(f"{what} must have different names, got {twice[0]!r} twice.")
-
-
-def _owners(groups: Iterable[tuple[str, Sequence[str]]]) -> dict[str, str]:
-    """Return the feature of each column; refuse groups that are empty or share a column."""
-    owner: dict[str, str] = {}
-    for name, columns in groups:
+def _owners(groups: Mapping[str, Sequence[str]], table: Iterable[str]) -> dict[str, str]:
+    """Return the feature of each column in a group; refuse groups that share or lack columns."""
+    owner, every = dict[str, str](), dict.fromkeys(table)
+    for name, columns in groups.items():
         if not columns:
             raise CostsError(f"a group must have a column, got none for group {name!r}.")
+        check_known(f"the group {name!r}", columns, every, kind="columns")
+        if name in every and name not in columns:
+            raise CostsError(
+                f"a group must not have the name of a column outside it, got {name!r}."
+            )
         for column in columns:
             if column in owner:
-                both = " and ".join(repr(one) for one in dict.fromkeys((owner[column], name)))
-                raise CostsError(f"a column must be in one group once, got {column!r} in {both}.")
+                raise CostsError(
+                    f"a column must be in one group once, got {column!r} in {owner[column]!r} and "
+                    f"{name!r}."
+                )
             owner[column] = name
     return owner
-
-
-def _split_groups(
-    costs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """Split costs that may name the columns of groups into costs by name and columns by group."""
-    members = {str(name): columns for name, columns in groups.items()}
-    _check_distinct("features", list(map(str, costs)))
-    given = {}
-    for name, cost in zip(map(str, costs), costs.values(), strict=True):
-        entry = cost if isinstance(cost, Mapping) else {"cost": cost}
-        if set(entry) not in ({"cost"}, {"cost", "columns"}) or (name in members and entry is cost):
-            raise CostsError(
-                f"costs must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
-                f"{brief(dict(entry))} for {name!r}."
-            )
-        given[name] = entry["cost"]
-        if "columns" in entry:
-            members[name] = entry["columns"]
-    return given, {name: check_list(f"the group {name!r}", one) for name, one in members.items()}

@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Collection
-from decimal import Decimal
 from io import StringIO
 from typing import Any
 
-from emsco._base.documents import parse_json
+from emsco._base.documents import distinct_names, parse_json
 from emsco._base.separators import separator_of
 from emsco._base.text import brief
 
-_INCLUSIVE = "cost_with_fees"
-_FEES = ("fee", "fee_cost")
-_OPTIONAL = {"group", *_FEES, "delay"}
-_COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+", re.ASCII)
+_COLUMNS = ("feature", "cost", "group", "fee", "fee_cost", "delay")
+_COMMA_NUMBER = re.compile(r"^([-+]?\d*),(\d+)$", re.ASCII)
+_NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 _ENTRIES = {"costs", "groups", "fees", "delays"}  # of a JSON object that has more than costs
 
 
@@ -29,7 +27,7 @@ def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Any:
         return _parse_json(text)
     records = _records(text)
     heading = [name.lower() for name in records[0]]
-    if heading[:2] in (["feature", "cost"], ["feature", _INCLUSIVE]):
+    if heading[:2] == ["feature", "cost"]:
         return _parse_table(heading, records[1:], columns)
     first = ",".join(records[0])
     if len(records) > 1:
@@ -53,29 +51,25 @@ def parse_error_costs_file(text: str) -> dict[str, Any] | list[list[float | None
     >>> parse_error_costs_file("label,cost\nill,500\nwell,20")
     {'ill': 500.0, 'well': 20.0}
     """
-    lines = _records(text)
-    if all(map(_is_number, lines[0])):
-        return [[_number(cell, ",".join(line)) for cell in line] for line in lines]
-    heading = lines[0][1:]
+    records = _records(text)
+    (_, *heading), *lines = records
+    if all(map(_NUMBER.fullmatch, records[0])):
+        return [[_number(cell, ",".join(record)) for cell in record] for record in records]
+    if len({*heading}) < len(heading):
+        raise ValueError(f"it has a column twice in {brief(','.join(heading))}")
     costs: dict[str, Any] = {}
-    for line in lines[1:]:
-        label, cells, said = line[0], line[1:], ",".join(line)
+    for label, *cells in lines:
+        said = ",".join([label, *cells])
         if len(cells) != len(heading):
             raise ValueError(f"it has the line {brief(said)}, which is not as long as its first")
-        if label in costs:
-            raise ValueError(f"it has label {label!r} twice")
-        if len(heading) == 1:
-            costs[label] = _number(cells[0], said)
-            continue
-        costs[label] = {
+        numbers = {
             given: _number(cell, said)
             for given, cell in zip(heading, cells, strict=True)
             if cell or given != label
         }
+        _note(costs, label, numbers if len(heading) > 1 else next(iter(numbers.values())))
     if not costs:
         raise ValueError("it has no label")
-    if twice := [name for name in heading if heading.count(name) > 1]:
-        raise ValueError(f"it has a column {twice[0]!r} twice")
     return costs
 
 
@@ -88,26 +82,20 @@ def _records(text: str) -> list[list[str]]:
     if not records:
         raise ValueError("it is empty")
     if separator != ",":
-        records = [
-            [one.replace(",", ".") if _COMMA_NUMBER.fullmatch(one) else one for one in record]
-            for record in records
-        ]
+        records = [[_COMMA_NUMBER.sub(r"\1.\2", cell) for cell in one] for one in records]
     return records
 
 
 def _parse_json(text: str) -> Any:
-    content = parse_json(text, _distinct)
+    content = parse_json(text, distinct_names)
     if not isinstance(content, (dict, list)) or not content:
         raise ValueError("it is neither an object of names and costs nor a list of costs")
-    if isinstance(content, list):
-        return content
-    costs = content.get("costs")
-    # Costs may be one entry of several; a group of columns has an entry "cost".
-    if not isinstance(costs, dict) or "cost" in costs or not set(content) <= _ENTRIES:
-        return {"costs": content}
+    # Costs may be one entry of several.
+    if isinstance(content, list) or not isinstance(content.get("costs"), dict):
+        return content if isinstance(content, list) else {"costs": content}
     for name, entry in content.items():
-        if not isinstance(entry, dict):
-            raise ValueError(f"its {name} are {brief(entry)}, which is not an object of names")
+        if name not in _ENTRIES or not isinstance(entry, dict):
+            raise ValueError(f"it has {name!r}: {brief(entry)} beside an object of costs")
     return content
 
 
@@ -115,66 +103,51 @@ def _parse_table(
     heading: list[str], records: list[list[str]], columns: Collection[str]
 ) -> dict[str, Any]:
     """Read the lines of a table, each of which is about a column of the data."""
-    others = set(heading[2:])
-    if len({*heading}) < len(heading) or others - _OPTIONAL or len(others & {*_FEES}) == 1:
+    known = {*heading}
+    if (
+        len(known) < len(heading)
+        or known - {*_COLUMNS}
+        or ("fee" in known) != ("fee_cost" in known)
+    ):
         raise ValueError(
             f"it has the columns {brief(','.join(heading))}, which must be feature and cost, then "
             "group, fee with fee_cost, and delay, or some of these"
         )
-    costs: dict[str, Any] = {}
-    delays: dict[str, Any] = {}
-    fees: dict[str, Any] = {}
-    groups: dict[str, list[str]] = {}
-    sharing: dict[str, list[str]] = {}
-    name_of: dict[str, str] = {}  # the feature of each column
+    said: dict[str, dict[str, Any]] = {name: {} for name in ("costs", "groups", "fees", "delays")}
+    owner: dict[str, str] = {}  # the feature of each column
     for record in records:
         line = ",".join(record)
         if len(record) != len(heading):
             raise ValueError(f"it has the line {brief(line)}, which is not '{','.join(heading)}'")
-        cells = dict(zip(heading, record, strict=True))
-        column, cost, group = record[0], record[1], cells.get("group")
-        if column in name_of:
+        cells = dict.fromkeys(_COLUMNS, "") | dict(zip(heading, record, strict=True))
+        column, cost, group = cells["feature"], cells["cost"], cells["group"]
+        if column in owner:
             raise ValueError(f"it has feature {column!r} twice")
-        name = name_of[column] = group or column
+        name = owner[column] = group or column
         if group:
-            groups.setdefault(group, []).append(column)
-        _note(costs, name, cost if cost in columns else _number(cost, line))
-        _note(delays, name, _number(cells.get("delay", ""), line))
-        called, amounts = (cells.get(one, "").split(";") for one in _FEES)
+            said["groups"].setdefault(group, []).append(column)
+        _note(said["costs"], name, cost if cost in columns else _number(cost, line))
+        _note(said["delays"], name, _number(cells["delay"], line))
+        fees, amounts = (cells[one].split(";") for one in ("fee", "fee_cost"))
         # The costs of all fees may stand in another line.
-        amounts = amounts if any(amounts) else amounts[:1] * len(called)
-        if len(called) != len(amounts) or (any(amounts) and not all(called)):
+        amounts = amounts if any(amounts) else amounts[:1] * len(fees)
+        if len(fees) != len(amounts) or (any(amounts) and not all(fees)):
             raise ValueError(f"it has not one cost for each fee in the line {brief(line)}")
-        for fee, amount in zip(map(str.strip, called), map(str.strip, amounts), strict=True):
+        for fee, amount in zip(map(str.strip, fees), map(str.strip, amounts), strict=True):
             if fee:
-                _note(fees, fee, _number(amount, line))
-                sharing.setdefault(fee, []).append(name)
-    if free := [name for name in name_of.values() if name not in costs]:
+                shared = said["fees"].setdefault(fee, {"features": []})
+                _note(shared, "cost", _number(amount, line))
+                shared["features"] += [name] * (name not in shared["features"])
+    if free := [name for name in owner.values() if name not in said["costs"]]:
         raise ValueError(f"it has no cost for {free[0]!r}")
-    if alone := [name for name in groups if name in name_of and name not in groups[name]]:
+    if alone := [
+        group for group in said["groups"] if group in owner and group not in said["groups"][group]
+    ]:
         raise ValueError(f"it has {alone[0]!r} as a feature and as a group of others")
-    shared = {fee: (fees.get(fee), list(dict.fromkeys(of))) for fee, of in sharing.items()}
-    if heading[1] == _INCLUSIVE:
-        costs = {name: _beyond_fees(name, cost, shared) for name, cost in costs.items()}
-    return {"costs": costs, "groups": groups, "fees": shared, "delays": delays}
+    return said
 
 
-def _beyond_fees(name: str, cost: float | str, fees: dict[str, Any]) -> float:
-    """Return what a feature costs beyond its fees."""
-    own = {fee: amount for fee, (amount, members) in fees.items() if name in members}
-    if isinstance(cost, str) or None in own.values():
-        raise ValueError(f"it has no numbers for the cost of {name!r} and all of its fees")
-    # As decimals, because 22.78 - 2.1 is no 20.68 in floating point.
-    left = Decimal(repr(cost)) - sum(Decimal(repr(amount)) for amount in own.values())
-    if left < 0:
-        listed = " and ".join(f"{fee!r} ({amount:g})" for fee, amount in own.items())
-        raise ValueError(
-            f"it has {cost:g} as the cost with fees of {name!r}, which is below {listed}"
-        )
-    return float(left)
-
-
-def _note(known: dict[str, Any], name: str, value: float | str | None) -> None:
+def _note(known: dict[str, Any], name: str, value: Any) -> None:
     """Note a value, if there is one; several lines may say the same."""
     if value is not None and known.setdefault(name, value) != value:
         raise ValueError(f"it has both {known[name]} and {value} for {name!r}")
@@ -186,20 +159,3 @@ def _number(text: str, line: str) -> float | None:
         return float(text) if text else None
     except ValueError:
         raise ValueError(f"it has {brief(text)} as a number in the line {brief(line)}") from None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    costs: dict[str, Any] = {}
-    for name, cost in pairs:
-        if name in costs:
-            raise ValueError(f"it has feature {name!r} twice")
-        costs[name] = cost
-    return costs

@@ -1,8 +1,7 @@
-"""What a row has paid and how long it has waited once it knows some features."""
+"""What a row has paid once it knows some features: sums of whole numbers of a unit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,31 +92,3 @@ class CostUnits:
         average = self.features.astype(np.result_type(self.features, self.mean))
         np.add.at(average, self.priced, self.mean)
         return average
-
-    @property
-    def alone(self) -> Any:
-        """What a row pays for each feature if it is the first that it buys, at mean prices."""
-        # It is `paid` for every subset of one feature, without a table of all of them.
-        return self.average + self.fees @ self.members
-
-
-def waited(known: BoolArray, delays: FloatArray, before: Sequence[int] = ()) -> FloatArray:
-    """Return how long a row has waited after each stage, shape (…, n_stages).
-
-    A stage waits for the slowest of the features that it buys.
-
-    Parameters
-    ----------
-    known : ndarray of bool, shape (…, n_stages, n_features)
-        The features known after each stage.
-    delays : ndarray of shape (n_features,)
-    before : sequence of int
-        The stage before each stage, -1 for the first; by default the one above it.
-    """
-    waits = np.zeros(known.shape[:-1])
-    for j, one in enumerate(before or range(-1, known.shape[-2] - 1)):
-        # The first stage buys all that it knows, and any other what it adds.
-        new = known[..., j, :] if one < 0 else known[..., j, :] & ~known[..., one, :]
-        slowest = np.where(new, delays, 0.0).max(axis=-1)
-        waits[..., j] = slowest if one < 0 else waits[..., one] + slowest
-    return waits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.checks import check_known
 from emsco.costs.features import FeatureCosts
-from emsco.costs.prices import GivenPrices, RowPrice
+from emsco.costs.prices import GivenPrices, prices_of_rows
 from emsco.errors import DataError
 
 
@@ -31,33 +31,33 @@ class StagePrices:
         The features known after each stage.
     before : tuple of int
         The stage before each stage, -1 for the first.
-    left_out : tuple of str
-        Other features with prices by row, which no stage buys.
+    every : tuple of str
+        All features with prices by row, also those that no stage buys.
     """
 
     costs: FeatureCosts
     subsets: BoolArray
     before: tuple[int, ...]
-    left_out: tuple[str, ...]
+    every: tuple[str, ...]
 
     @classmethod
     def from_stages(cls, costs: FeatureCosts, subsets: BoolArray, before: Sequence[int]) -> Self:
         """Leave out features that no stage buys: they cost nobody anything."""
-        bought = {costs.names[i] for i in np.flatnonzero(subsets.any(axis=0))}
-        charged = tuple(price for price in costs.prices if price.feature in bought)
-        left_out = tuple(one.feature for one in costs.prices if one.feature not in bought)
-        return cls(replace(costs, prices=charged), subsets, tuple(before), left_out)
+        bought: Any = subsets.any(axis=0)
+        names = set(compress(costs.names, bought))
+        charged = {name: one for name, one in costs.prices.items() if name in names}
+        return cls(replace(costs, prices=charged), subsets, tuple(before), tuple(costs.prices))
 
     def __len__(self) -> int:
         """Number of these features."""
         return len(self.costs.prices)
 
-    @cached_property
+    @property
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
-        return tuple(price.feature for price in self.costs.prices)
+        return tuple(self.costs.prices)
 
-    @cached_property
+    @property
     def known(self) -> BoolArray:
         """Which of them are bought after each stage, shape (n_stages, n_priced)."""
         known: BoolArray = self.subsets[:, self.costs.priced]
@@ -70,7 +70,7 @@ class StagePrices:
         rows: Any = None,
         what: str = "prices",
         *,
-        sources: Sequence[RowPrice] = (),
+        sources: Mapping[str, Any] | None = None,
         first_row: int = 0,
         may_lack: bool = False,
     ) -> FloatArray:
@@ -80,24 +80,25 @@ class StagePrices:
         ----------
         given : mapping or None
             Feature → price, in any form that a cost may have; counts instead of `sources`. Those of
-            features that are left out are ignored, so that designs of one front take the same.
+            features that no stage buys are ignored, so that designs of one front take the same.
         rows : table or list of ids, optional
             Where columns and functions find prices.
         what : str
             Name of `given` in messages, which count rows from `first_row`.
-        sources : sequence of RowPrice
+        sources : mapping, optional
             Where prices came from in training. With `may_lack`, columns need not be there.
         """
-        if given is not None and not isinstance(given, Mapping):
+        if not isinstance(given, Mapping | None):
             raise DataError(f"{what} must be a mapping of features to prices, got {brief(given)}.")
-        known = (*self.features, *self.left_out)
-        check_known(what, given or {}, known, kind="features whose price differs from row to row")
-        said = {price.feature: price for price in sources} | dict(given or {})
+        kind = "features whose price differs from row to row"
+        check_known(what, given or {}, self.every, kind=kind)
+        said = {**(sources or {}), **(given or {})}
         prices = np.full((n_rows, len(self)), np.nan)
         for j, name in enumerate(self.features):
             if name in said:
-                price = RowPrice.from_cost(name, said[name])
-                prices[:, j] = price.of_rows(rows, n_rows, first_row, may_lack=may_lack)
+                prices[:, j] = prices_of_rows(
+                    name, said[name], rows, n_rows, first_row, may_lack=may_lack
+                )
         return prices
 
     def check_paid(self, last: IntArray, prices: FloatArray, first_row: int = 0) -> None:

@@ -107,7 +107,7 @@ class TrainingData:
         """
         prices = self.prices
         if prices is not None:
-            left = [i for i, one in enumerate(self.costs.prices) if one.feature not in names]
+            left = [i for i, name in enumerate(self.costs.prices) if name not in names]
             prices = prices[:, left] if left else None
         return replace(
             self,

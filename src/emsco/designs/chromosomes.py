@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.text import brief
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.variation import add_up_stages, compress_rows
 from emsco.errors import ParameterError
 
@@ -68,21 +68,27 @@ def subset_words(designs: StageArray, n_stages: int) -> WordArray:
 
 def words_of_subsets(subsets: BoolArray) -> WordArray:
     """Pack subsets of shape (n_subsets, n_features) into words, as `subset_words` does."""
-    parts = [subsets[:, i : i + 32] for i in range(0, subsets.shape[1], 32)]
-    return np.column_stack([part @ _POWERS[: part.shape[1]] for part in parts]).astype(np.uint64)
+    packed = np.packbits(subsets, axis=1, bitorder="little")
+    return _padded(packed, 4).view("<u4").astype(np.uint64)
 
 
 def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
     """Unpack rows of words into subsets, shape (n_subsets, n_features)."""
-    bits = words[:, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
-    return bits.reshape(len(words), 32 * words.shape[1])[:, :n_features].astype(np.bool_)
+    packed = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
+    bits = np.unpackbits(packed, axis=1, count=n_features, bitorder="little")
+    return bits.astype(np.bool_)
 
 
 def keys_of(genes: StageArray) -> WordArray:
     """Pack lines of genes into words, four genes a word, as keys for `Slots`."""
-    padded = np.zeros((len(genes), -(-genes.shape[1] // 4) * 4), dtype=np.int16)
-    padded[:, : genes.shape[1]] = genes
-    return padded.view(np.uint64)
+    return _padded(genes.astype(np.int16), 4).view(np.uint64)
+
+
+def _padded(rows: AnyArray, multiple: int) -> AnyArray:
+    """Rows with zeros behind, up to a multiple of some width."""
+    padded = np.zeros((len(rows), -(-rows.shape[1] // multiple) * multiple), rows.dtype)
+    padded[:, : rows.shape[1]] = rows
+    return padded
 
 
 def stage_counts(designs: StageArray) -> IntArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from emsco._base.checks import check_number
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import BoolArray, IntArray
-from emsco.costs import FeatureCosts, Fee, RowPrice
+from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
 
 _LIMITS = ("max_mean_cost", "max_worst_cost", "max_mean_delay", "max_worst_delay")
@@ -57,26 +58,18 @@ class Constraints:
         cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]
     ) -> Self:
         """Create constraints from any accepted form, and check them against the features."""
-        rules = {} if given is None else given
-        if isinstance(rules, Constraints):
-            rules = asdict(rules)
-        known = [field.name for field in fields(cls)]
-        if not isinstance(rules, Mapping):
+        rules = asdict(given) if isinstance(given, Constraints) else {} if given is None else given
+        if not isinstance(rules, Mapping) or not rules.keys() <= cls.__dataclass_fields__.keys():
             raise ParameterError(
-                f"constraints must be a dict with {', '.join(known)}, got {given!r}."
+                f"constraints must be a dict with {', '.join(cls.__dataclass_fields__)}, got "
+                f"{given!r}."
             )
-        if unknown := [name for name in rules if name not in known]:
-            raise ParameterError(
-                f"constraints must be among {', '.join(known)}, got {unknown[0]!r}."
-            )
-        together = rules.get("together") or ()
-        if not isinstance(together, (list, tuple)) or not all(
-            isinstance(part, (list, tuple)) for part in together
-        ):
+        together, buy_all = rules.get("together") or (), rules.get("buy_all", False)
+        if not isinstance(together, (list, tuple)) or any(isinstance(one, str) for one in together):
             raise ParameterError(
                 f"constraints['together'] must be a list of lists of features, got {together!r}."
             )
-        if not isinstance(buy_all := rules.get("buy_all", False), (bool, np.bool_)):
+        if not isinstance(buy_all, (bool, np.bool_)):
             raise ParameterError(f"constraints['buy_all'] must be True or False, got {buy_all!r}.")
         return cls(
             buy_all=bool(buy_all),
@@ -95,13 +88,12 @@ class Constraints:
         A feature that must stay together with others stays where these are, and so does one with
         a column among the `suspects`.
         """
-        tied = {name for part in self.together for name in part}
-        columns = costs.columns or tuple((name,) for name in costs.names)
+        # A suspect is not bought unasked, as it may be known only after the answer.
+        kept = {*suspects, *self.first, *chain.from_iterable(self.together)}
         free = [
             name
-            for name, cost, members in zip(costs.names, costs.alone.tolist(), columns, strict=True)
-            # A suspect is not bought unasked, as it may be known only after the answer.
-            if cost == 0 and name not in (*tied, *self.first) and not set(members) & set(suspects)
+            for name, cost, columns in zip(costs.names, costs.alone, costs.columns, strict=True)
+            if cost == 0 and kept.isdisjoint((name, *columns))
         ]
         return replace(self, first=(*self.first, *free))
 
@@ -136,15 +128,14 @@ class Blocks:
     @classmethod
     def from_constraints(cls, constraints: Constraints, names: Sequence[str]) -> Self:
         """Create blocks by merging constraints that share a feature."""
-        position = {name: i for i, name in enumerate(names)}
         lead = np.arange(len(names))  # the first feature of the block of each
         for part in (constraints.first, *constraints.together):
             if part:
-                tied = np.isin(lead, lead[[position[name] for name in part]])
+                tied = np.isin(lead, lead[[*map(names.index, part)]])
                 lead[tied] = lead[tied].min()
         block = np.unique(lead, return_inverse=True)[1]
-        first = int(block[position[constraints.first[0]]]) if constraints.first else None
-        return cls(block, first)
+        first = names.index(constraints.first[0]) if constraints.first else None
+        return cls(block, None if first is None else int(block[first]))
 
     @property
     def n_blocks(self) -> int:
@@ -161,17 +152,16 @@ class Blocks:
         units, members = costs.units, self.members()
         names = [costs.names[i] for i in members.argmax(axis=1)]
         block = {name: names[i] for name, i in zip(costs.names, self.of_feature, strict=True)}
-        fees = tuple(
-            # A fee is shared by blocks now, and counts once for each.
-            Fee(fee.name, fee.cost, tuple(dict.fromkeys(block[name] for name in fee.features)))
-            for fee in costs.fees
-        )
         return FeatureCosts(
             tuple(names),
             (members @ units.average) / units.per_one,
             costs.evaluation,
-            fees=fees,
+            # A fee is shared by blocks now, and counts once for each.
+            fees=tuple(
+                replace(fee, features=tuple(dict.fromkeys(block[name] for name in fee.features)))
+                for fee in costs.fees
+            ),
             # A block waits for the slowest of its features.
             delays=np.where(members, costs.delays, 0.0).max(axis=1),
-            prices=tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices))),
+            prices=dict.fromkeys(block[name] for name in costs.prices),
         )

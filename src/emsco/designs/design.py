@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy
+from emsco._base.checks import check_whole
 from emsco._base.documents import Fields
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
 from emsco.designs.chromosomes import MOST_STAGES, NEVER
@@ -61,19 +62,12 @@ class Branch:
     def __post_init__(self) -> None:
         """Check that there is a part for each question, and one more."""
         n_questions, n_parts = len(self.questions), len(self.starts)
-        if not 1 <= n_questions <= MOST_QUESTIONS:
+        if not 1 <= n_questions <= MOST_QUESTIONS or n_parts != n_questions + 1:
             raise ParameterError(
-                f"branch must have 1 to {MOST_QUESTIONS} questions, got {n_questions}."
+                f"branch must have 1 to {MOST_QUESTIONS} questions and a part more, got "
+                f"{n_questions} and {n_parts}."
             )
-        if n_parts != n_questions + 1:
-            raise ParameterError(
-                f"branch must have {n_questions + 1} parts for {n_questions} questions, got "
-                f"{n_parts}."
-            )
-        if not 0 <= self.usual < n_parts:
-            raise ParameterError(
-                f"usual must be a part from 0 to {n_parts - 1}, got {self.usual!r}."
-            )
+        check_whole("usual", self.usual, 0, n_parts - 1)
 
     @property
     def after(self) -> int:
@@ -95,19 +89,20 @@ class Branch:
         >>> Branch((Question("ward", among=("A",)), Question("ward", among=("B",))), (1, 2, 3)).ways
         ('ward is A', 'ward is B', 'any other ward')
         """
-        first, *others = self.questions
+        first, *others = every = self.questions
+        none = "none of these"
         if all(one.column == first.column for one in others):
-            limits = [one.at_most for one in self.questions if one.at_most is not None]
-            if len(limits) == len(self.questions) and limits == sorted(limits):
+            limits = [one.at_most for one in every if one.at_most is not None]
+            values = [value for one in every for value in one.among or ()]
+            if len(limits) == len(every) and limits == sorted(limits):
                 name, cuts = first.column or "confidence", [*map(cut_in_words, limits)]
-                between = [f"{a} < {name} ≤ {b}" for a, b in pairwise(cuts)]
+                between = [f"{low} < {name} ≤ {high}" for low, high in pairwise(cuts)]
                 return (str(first), *between, f"{name} > {cuts[-1]}")
-            values = [value for one in self.questions for value in one.among or ()]
-            if all(one.among for one in self.questions) and len({*values}) == len(values):
-                return (*map(str, self.questions), f"any other {first.column or 'class'}")
+            if all(one.among for one in every) and len({*values}) == len(values):
+                return (*map(str, every), f"any other {first.column or 'class'}")
             if first.is_about_missing and not others:
-                return (str(first), f"{first.column} is not missing")
-        return (str(first), *(f"else {one}" for one in others), "none of these")
+                none = f"{first.column} is not missing"
+        return (str(first), *(f"else {one}" for one in others), none)
 
     @property
     def asks_for_values(self) -> bool:
@@ -203,17 +198,14 @@ class Design:
         """Check that the stages are a tree on whose paths no feature is bought twice."""
         panels = _panels_of(np.asarray(stages), len(names))
         in_order = tuple(sorted(branches, key=lambda branch: branch.after))
-        before, known = _stages_before(len(panels), in_order), panels.copy()
         if thresholds is not None:
             thresholds = check_stage_thresholds(thresholds, len(panels))
-        for name, value in {
-            "panels": panels,
-            "names": tuple(names),
-            "thresholds": thresholds,
-            "before": before,
-            "_branches": in_order,
-            "_known": known,
-        }.items():
+        before, known = _stages_before(len(panels), in_order), panels.copy()
+        for name, value in zip(
+            self.__slots__,
+            (panels, tuple(names), thresholds, before, in_order, known),
+            strict=True,
+        ):
             object.__setattr__(self, name, value)
         alone = {chain.start for chain in self.chains} & {*self.leaves}
         for j, earlier in enumerate(before):
@@ -222,13 +214,13 @@ class Design:
                     "stages must buy something unless they are alone in a part, got nothing at "
                     f"stage {j}."
                 )
-            if earlier >= 0:
-                if (again := panels[j] & known[earlier]).any():
-                    raise ParameterError(
-                        "stages must buy a feature once on each path, got "
-                        f"{names[again.argmax()]!r} again at stage {j}."
-                    )
-                known[j] |= known[earlier]
+            so_far = known[earlier] & (earlier >= 0)
+            if (again := panels[j] & so_far).any():
+                raise ParameterError(
+                    "stages must buy a feature once on each path, got "
+                    f"{names[again.argmax()]!r} again at stage {j}."
+                )
+            known[j] |= so_far
         known.setflags(write=False)
 
     @classmethod
@@ -400,10 +392,6 @@ class Design:
         """Names of the features that each stage buys."""
         return tuple(tuple(compress(self.names, panel)) for panel in self.panels)
 
-    def features(self, stage: int) -> tuple[str, ...]:
-        """Return the names of the features that `stage` (from 0) buys."""
-        return self.buys[stage]
-
     @property
     def left_out(self) -> tuple[str, ...]:
         """Names of the features that are never bought."""
@@ -422,18 +410,15 @@ class Design:
 
     def __eq__(self, other: object) -> bool:
         """Compare two designs: features, the stages that buy them, thresholds and branches."""
-        if not isinstance(other, Design):
-            return NotImplemented
-        return self._identity == other._identity and self.thresholds == other.thresholds
+        return isinstance(other, Design) and self._identity == other._identity
 
     def __hash__(self) -> int:
         """Return the same hash for equal designs."""
-        return hash(self._identity)
+        return hash(self._identity[:3])  # thresholds may be dicts
 
     @property
     def _identity(self) -> tuple[object, ...]:
-        """What tells designs apart, without thresholds, which may be dicts."""
-        return self.names, self.panels.tobytes(), self._branches
+        return self.names, self.panels.tobytes(), self._branches, self.thresholds
 
     # Text
 
@@ -448,18 +433,15 @@ class Design:
         """
         if self.buys_nothing:
             threshold = self.thresholds_or(0.5)[0]
-            if threshold == 1:
-                return "buys nothing, rejects everyone"
-            return f"buys nothing{', answers everyone' if answers_all(threshold) else ''}"
+            rest = ", answers everyone" if answers_all(threshold) else ""
+            return f"buys nothing{', rejects everyone' if threshold == 1 else rest}"
         stages = [
             f"{', '.join(names) or 'nothing more'} {self.threshold_in_words(j)}".rstrip()
             for j, names in enumerate(self.buys)
         ]
-        bought, never = self.joined_by_arrows(stages), self.left_out
-        if not never:
-            return bought
+        never = self.left_out
         listed = ", ".join(never) if len(never) <= _FEW else f"{len(never)} others"
-        return f"{bought}; never {listed}"
+        return f"{self.joined_by_arrows(stages)}{f'; never {listed}' if never else ''}"
 
     def joined_by_arrows(self, stages: Sequence[str]) -> str:
         """Join words about each stage, with the parts of a branch in braces."""
@@ -488,9 +470,10 @@ class Design:
         >>> Design([0, 1, 0], ("age", "scan", "sex")).to_dict()
         {'stages': [{'buys': ['age', 'sex']}, {'buys': ['scan']}]}
         """
-        branches = [branch.to_dict() for branch in self._branches]
-        stages = [{"buys": list(bought)} for bought in self.buys]
-        return {"stages": stages, **({"branches": branches} if branches else {})}
+        told: dict[str, Any] = {"stages": [{"buys": list(bought)} for bought in self.buys]}
+        if not self.is_chain:
+            told["branches"] = [branch.to_dict() for branch in self._branches]
+        return told
 
     @classmethod
     def from_dict(cls, fields: Fields, names: Sequence[str], name: str = "stages") -> Self:
@@ -498,17 +481,15 @@ class Design:
 
         Branches are in the field "branches"; only stages that are called "stages" have any.
         """
-        place = {one: i for i, one in enumerate(names)}
-        stages = fields.many_fields(name, MOST_STAGES)
-        panels = np.zeros((len(stages), len(names)), dtype=np.bool_)
-        for panel, stage in zip(panels, stages, strict=True):
-            bought = stage.texts("buys") if stage.items("buys") else []
-            if unknown := [one for one in bought if one not in place]:
+        stages, branches = fields.many_fields(name, MOST_STAGES), list[Fields]()
+        bought = [stage.texts("buys") if stage.items("buys") else [] for stage in stages]
+        for stage, panel in zip(stages, bought, strict=True):
+            if unknown := [one for one in panel if one not in names]:
                 stage.refuse("buys", "names of features", unknown[0])
-            panel[[place[one] for one in bought]] = True
-        has_branches = name == "stages" and "branches" in fields.values
-        branches = fields.many_fields("branches", MOST_BRANCHES) if has_branches else []
+        if name == "stages" and "branches" in fields.values:
+            branches = fields.many_fields("branches", MOST_BRANCHES)
         with fields.refusing():
+            panels = np.array([[one in panel for one in names] for panel in bought])
             return cls(panels, names, branches=map(Branch.from_dict, branches))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -62,7 +63,7 @@ class ThresholdGrid:
     def single(cls, thresholds: FloatArray, last: FloatArray | None = None) -> Self:
         """Return the grid of one threshold for all stages, or of another one for the last."""
         if last is None or np.array_equal(last, thresholds):
-            return cls(np.atleast_2d(thresholds))
+            return cls(thresholds)
         return cls(np.stack([thresholds, last]), (0,), (1,))
 
     @classmethod
@@ -91,46 +92,31 @@ class ThresholdGrid:
         """
         share = shares / shares.sum()
         equal = np.full(len(share), 1 / len(share))
-        kinds: list[tuple[FloatArray, tuple[float, ...]]]
         halvings = _ON_MANY_ROWS if n_rows >= _MANY else _ON_FEW_ROWS
-        answers_all = last is not None and not last.any()
         # How often the share of the commonest class halves the doubt of a guess; at most 6 times.
         guess, sure = 1 - 1 / len(share), 1 - float(share.max())
         commonest = float(np.log2(guess / max(sure, guess * 0.5 ** max(_ON_FEW_ROWS))))
+        slight: list[FloatArray] = []
         if stakes is not None:
-            return cls._priced(stakes, halvings, last)
-        if metric != "accuracy":
-            kinds = [(share, halvings)]
+            early = [_with_expected_cost(stakes, 0.5**one) for one in halvings]
         else:
-            beyond = [commonest + step for step in _BEYOND] if commonest > 1 else []
-            kinds = [(equal, (*halvings, *beyond))]
-            if not answers_all and np.ptp(share) > _ALIKE:
-                kinds.insert(0, (share, _BY_SHARE))
-        distinct = _distinct(kinds)
-        early = tuple(range(len(distinct)))
+            early = _halved(share, halvings)
+            if metric == "accuracy":
+                beyond = [commonest + step for step in _BEYOND if commonest > 1]
+                early = _halved(equal, [*halvings, *beyond])
+                if (last is None or last.any()) and np.ptp(share) > _ALIKE:
+                    early = [*_halved(share, _BY_SHARE), *early]
+            early = _distinct(early)
+            # They reject few rows: in equal ratios, up to what the commonest class satisfies.
+            n_slight = min(_N_SLIGHT, MOST_LEVELS - len(early) - 1)
+            steps = np.geomspace(_LEAST, max(1.0, commonest), n_slight + 1)[:-1]
+            slight = _distinct([*early, *_halved(equal, steps.tolist())])[len(early) :]
+        n = len(early)
         if last is not None:
-            return cls(np.stack([*distinct, last]), early, (len(distinct),))
-        # Halvings that reject few rows: in equal ratios, up to what the commonest class satisfies.
-        n_slight = min(_N_SLIGHT, MOST_LEVELS - len(distinct) - 1)
-        slight = np.geomspace(_LEAST, max(1.0, commonest), n_slight + 1)[:-1]
-        every = _distinct([*kinds, (equal, tuple(slight.tolist()))])
-        # The first level is that of buying everything at once, which answers everyone.
-        others = (level for level in range(len(every) + 1) if level != len(distinct))
-        every.insert(len(distinct), np.zeros(len(share)))
-        return cls(np.stack(every), early, (len(distinct), *others))
-
-    @classmethod
-    def _priced(
-        cls, stakes: FloatArray, halvings: tuple[float, ...], last: FloatArray | None
-    ) -> Self:
-        """Return the grid of levels that halve the expected cost of an error."""
-        levels = [_with_expected_cost(stakes, 0.5**one) for one in halvings]
-        early = tuple(range(len(levels)))
-        if last is not None:
-            return cls(np.stack([*levels, last]), early, (len(levels),))
-        # The first level of the last stage answers everyone.
-        every = [*levels, np.zeros(len(stakes))]
-        return cls(np.stack(every), early, (len(levels), *early))
+            return cls(np.stack([*early, last]), tuple(range(n)), (n,))
+        # The first level of the last stage is that of buying everything at once; it answers all.
+        every = np.stack([*early, np.zeros(len(share)), *slight])
+        return cls(every, tuple(range(n)), (n, *range(n), *range(n + 1, len(every))))
 
     @property
     def n_levels(self) -> int:
@@ -145,8 +131,8 @@ class ThresholdGrid:
     @property
     def searched_levels(self) -> tuple[int, ...]:
         """Levels that were not asked for, but are to be chosen from."""
-        chosen = [levels for levels in (self.early, self.last) if len(levels) > 1]
-        return tuple(sorted({level for levels in chosen for level in levels}))
+        chosen = {*self.early} if len(self.early) > 1 else set()
+        return tuple(sorted(chosen.union(self.last if len(self.last) > 1 else ())))
 
     @property
     def everything_answers_all(self) -> bool:
@@ -183,10 +169,10 @@ class ThresholdGrid:
 
     def holds(self, designs: Designs) -> bool:
         """Whether all stages of these chains have levels that they may have."""
-        place, n_stages = np.arange(designs.levels.shape[1]), designs.n_stages[:, None]
-        early = designs.levels[place < n_stages - 1]
+        early = np.arange(designs.levels.shape[1]) < designs.n_stages[:, None] - 1
         return bool(
-            np.isin(designs.last_levels, self.last).all() and np.isin(early, self.early).all()
+            np.isin(designs.last_levels, self.last).all()
+            and np.isin(designs.levels[early], self.early).all()
         )
 
     def of_levels(self, levels: IntArray, classes: AnyArray) -> tuple[MinConfidence, ...]:
@@ -219,11 +205,12 @@ class ThresholdGrid:
         }
 
 
-def _distinct(kinds: list[tuple[FloatArray, tuple[float, ...]]]) -> list[FloatArray]:
-    """Thresholds of priors whose doubt is halved several times; equal ones once."""
-    levels = [
-        _with_doubt(prior, 0.5**n_halvings) for prior, halvings in kinds for n_halvings in halvings
-    ]
+def _halved(prior: FloatArray, halvings: Sequence[float]) -> list[FloatArray]:
+    """Thresholds of a prior whose doubt is halved several times."""
+    return [_with_doubt(prior, 0.5**n_halvings) for n_halvings in halvings]
+
+
+def _distinct(levels: list[FloatArray]) -> list[FloatArray]:
     return list({level.tobytes(): level for level in levels}.values())
 
 

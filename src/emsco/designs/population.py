@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.designs.chromosomes import NEVER, keys_of, stage_counts, subset_words
+from emsco.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,9 +107,15 @@ class Designs:
         """Features known after each stage as bits, shape (n_designs, n_stages, n_words)."""
         return subset_words(self.stages, int(self.n_stages.max(initial=1)))
 
+    def _refuse_trees(self) -> None:
+        """Refuse what compares chains alone: trees that differ after a branch would look alike."""
+        if any(fork is not None for fork in self.forks or ()):
+            raise ParameterError("designs must be chains to be told apart, got one that branches.")
+
     @property
     def keys(self) -> WordArray:
         """Rows of words, for `Slots`; equal chains have equal ones."""
+        self._refuse_trees()
         return keys_of(np.concatenate([self.stages, self.levels], axis=1))
 
     def distinct(self) -> IntArray:
@@ -123,19 +130,21 @@ class Designs:
         of_feature: StageArray = np.where(self.stages == NEVER, NEVER, levels).astype(np.int16)
         return of_feature
 
+    @property
+    def _genes(self) -> StageArray:
+        """Level and stage of each feature, shape (n_designs, n_features, 2)."""
+        return np.stack([self.level_of_feature, self.stages], axis=2)
+
     def order(self) -> IntArray:
         """Positions of the chains, by the level and the stage of the last feature, and so on."""
-        genes = np.stack([self.stages, self.level_of_feature], axis=2).reshape(
-            len(self), 2 * self.stages.shape[1]
-        )
         # A feature that is never bought comes last.
-        return np.lexsort(np.where(genes == NEVER, np.int16(2**15 - 1), genes).T)
+        genes = np.where(self._genes == NEVER, np.int16(2**15 - 1), self._genes)
+        return np.lexsort(genes[:, :, ::-1].reshape(len(self), -1).T)
 
     def sorted(self) -> Self:
         """The distinct chains, by the level and the stage of one feature after the other."""
-        genes = np.stack([self.level_of_feature, self.stages], axis=2).reshape(
-            len(self), 2 * self.stages.shape[1]
-        )
+        self._refuse_trees()
+        genes = self._genes.reshape(len(self), -1)
         return self[np.unique(genes, axis=0, return_index=True)[1]]
 
     def chromosomes(self) -> FloatArray:

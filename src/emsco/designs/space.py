@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 
 from emsco._base.checks import check_whole
 from emsco._base.typing import BoolArray, StageArray
-from emsco.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,8 @@ class DesignSpace:
         """Refuse spaces without a design."""
         check_whole("n_features", self.n_features, 1)
         check_whole("max_stages", self.max_stages, 1)
-        if self.first is not None and not 0 <= self.first < self.n_features:
-            raise ParameterError(
-                f"first must be a feature from 0 to {self.n_features - 1}, got {self.first!r}."
-            )
+        if self.first is not None:
+            check_whole("first", self.first, 0, self.n_features - 1)
 
     @property
     def size(self) -> int:
@@ -60,13 +56,15 @@ class DesignSpace:
         )
 
     def _n_partitions(self, k: int) -> int:
-        """Count the designs of k stages, whatever their thresholds."""
+        """Count the designs of k stages, whatever their thresholds, by inclusion and exclusion."""
         kept_out = int(self.allow_exclusion)  # one more place for a feature to go
-        if self.first is None:
-            return _alternating(k, lambda i: (i + kept_out) ** self.n_features)
-        others = self.n_features - 1
+        n_tied = int(self.first is not None)
+        n: int = sum(
+            (-1) ** (k - i) * comb(k, i) * i**n_tied * (i + kept_out) ** (self.n_features - n_tied)
+            for i in range(k + 1)
+        )
         # By symmetry, one in k of the designs with k stages has the feature at its first stage.
-        return _alternating(k, lambda i: i * (i + kept_out) ** others) // k
+        return n // k if n_tied else n
 
     @property
     def deepest(self) -> int:
@@ -75,17 +73,13 @@ class DesignSpace:
 
     def holds(self, designs: StageArray) -> BoolArray:
         """Tell for each compressed design whether it belongs to the space."""
-        inside: BoolArray = (designs.max(axis=1) >= 0) & (designs.max(axis=1) < self.max_stages)
+        deepest: StageArray = designs.max(axis=1)
+        inside: BoolArray = (deepest >= 0) & (deepest < self.max_stages)
         if not self.allow_exclusion:
             inside &= (designs >= 0).all(axis=1)
         if self.first is not None:
             inside &= designs[:, self.first] == 0
         return inside
-
-
-def _alternating(k: int, term: Callable[[int], int]) -> int:
-    """Count the ways to use all k stages; `term(i)` counts the ways to use at most i of them."""
-    return sum((-1) ** (k - i) * comb(k, i) * term(i) for i in range(k + 1))
 
 
 def default_max_stages(n_features: int) -> int:

@@ -219,7 +219,7 @@ def _html_columns(front: ParetoFront, shown: Sequence[int]) -> dict[str, Sequenc
     columns["buys first"] = [
         one.design.arrows()
         if one.design.buys_nothing
-        else f"{listed(one.design.features(0), _MOST_NAMES)} "
+        else f"{listed(one.design.buys[0], _MOST_NAMES)} "
         f"{one.design.threshold_in_words(0)}".rstrip()
         for one in points
     ] + [one.title for one in references]

@@ -128,7 +128,7 @@ def test_a_line_tells_number_figures_and_what_is_bought_first(fitted):
     figures = [f"{chosen.coverage:.1%}", f"{chosen.accuracy:.1%}"]
     assert line.split()[1:4] == [str(number), *figures]
     assert float(line.split()[4]) == pytest.approx(chosen.cost, rel=1e-2)
-    assert line.rstrip().endswith(", ".join(chosen.design.features(0)))
+    assert line.rstrip().endswith(", ".join(chosen.design.buys[0]))
 
 
 def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
@@ -139,7 +139,7 @@ def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
     text = drawn(
         front_table(fitted.front_, fitted.point_, width=200, max_rows=99, every=True), width=200
     )
-    assert all(", ".join(point.design.features(0)) in text for point in fitted.front_)
+    assert all(", ".join(point.design.buys[0]) in text for point in fitted.front_)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

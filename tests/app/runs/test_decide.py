@@ -276,7 +276,7 @@ def test_a_run_with_weights_and_groups_decides_rows_filled_in_part(clinic, tmp_p
     )
     files = FitFiles("sick", data, costs=costs, weights="weight")
     run = fit_files(files, tmp_path / "run", **{**SETTINGS, "always_answer": True})
-    at_once = [i for i, point in enumerate(run.front) if "imaging" in point.design.features(0)]
+    at_once = [i for i, point in enumerate(run.front) if "imaging" in point.design.buys[0]]
     run = run.choose(at_once[0])
     (tmp_path / "new.csv").write_text("age,pulse,sex,scan\n0.1,0.2,true,\n0.1,0.2,true,99\n")
     counts = decide_file(run.cascade, tmp_path / "new.csv", tmp_path / "out.csv")

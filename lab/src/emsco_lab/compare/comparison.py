@@ -349,7 +349,8 @@ def _digests(data: CostedRows) -> dict[str, str]:
     table = pd.DataFrame(data.rows.X).assign(**{"": data.rows.y})
     values = pd.util.hash_pandas_object(table, index=False).to_numpy()
     costs = data.costs
-    priced = costs.columns, costs.costs.tolist(), costs.fees, costs.delays.tolist(), costs.prices
+    by_row = tuple(costs.prices)
+    priced = costs.columns, costs.costs.tolist(), costs.fees, costs.delays.tolist(), by_row
     return {
         name: hashlib.sha256(repr(facts).encode()).hexdigest()
         for name, facts in {"rows": (values.tolist(), [*table], ""), "costs": priced}.items()

@@ -415,7 +415,7 @@ def _first_stage(design: Design, room: int) -> str:
         return shorten(design.arrows(), room)
     at = design.threshold_in_words(0)
     at = f" {at}" if at and len(at) < room - _LEAST_ROOM else ""
-    names = design.features(0)
+    names = design.buys[0]
     # As many names as fit; at least one, or else their number.
     for n_named in range(len(names), 0, -1):
         if len(text := listed(names, n_named)) <= room - len(at):

@@ -58,7 +58,9 @@ class CaseService:
         self._entries: dict[str, _Entry] = {}
         # Prices that a table has in a column come with the rows when rows are decided at once.
         self._price_columns = [
-            (one.feature, one.column) for one in cascade.stages.prices.costs.prices if one.column
+            (name, column)
+            for name, column in cascade.stages.prices.costs.prices.items()
+            if isinstance(column, str)
         ]
 
     async def describe(self) -> messages.CascadeFacts:
