@@ -99,7 +99,6 @@ def test_a_refined_front_is_that_of_all_designs_of_its_subsets(grid):
 def test_for_another_metric_designs_keep_their_thresholds():
     result, evaluator = found(grid_of(), metric="balanced_accuracy")
     better, _ = refined(result, evaluator)
-    assert evaluator.grid.holds(better.designs)
     assert better.scores.accuracy.max() >= result.scores.accuracy.max()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, StageArray
 from emsco.designs.population import Designs
-from emsco.designs.thresholds import MinConfidence, by_label, plain
+from emsco.designs.thresholds import MinConfidence, by_label
 from emsco.errors import ParameterError
 
 MOST_LEVELS = 32
@@ -144,11 +144,6 @@ class ThresholdGrid:
         """Whether the last stage may label whoever is left, and may reject some; see `searched`."""
         return len(self.last) > 1 and self.everything_answers_all
 
-    @property
-    def answers_all(self) -> bool:
-        """Whether the last stage of every design labels whoever is left."""
-        return not self.thresholds[list(self.last)].any()
-
     def complete(self, stages: StageArray, early: int | None = None) -> Designs:
         """Return chains with the first level of each kind at all their stages.
 
@@ -167,42 +162,9 @@ class ThresholdGrid:
         answering = designs.with_last_level(self.last[0]).levels
         return replace(designs, levels=np.where(which[:, None], answering, designs.levels))
 
-    def holds(self, designs: Designs) -> bool:
-        """Whether all stages of these chains have levels that they may have."""
-        early = np.arange(designs.levels.shape[1]) < designs.n_stages[:, None] - 1
-        return bool(
-            np.isin(designs.last_levels, self.last).all()
-            and np.isin(designs.levels[early], self.early).all()
-        )
-
     def of_levels(self, levels: IntArray, classes: AnyArray) -> tuple[MinConfidence, ...]:
         """Return the threshold of each level: a number, or one for each label."""
         return tuple(by_label(self.thresholds[level], classes) for level in levels.tolist())
-
-    def to_dict(self, classes: AnyArray) -> dict[str, Any]:
-        """Return plain values by the names of the parameters that they follow from.
-
-        Examples
-        --------
-        >>> labels = np.array(["ill", "well"])
-        >>> grid = ThresholdGrid.single(np.array([0.75, 0.75]), last=np.array([0.6, 0.9]))
-        >>> values = grid.to_dict(labels)
-        >>> values["min_confidence"], values["reject_below"], values["always_answer"]
-        (0.75, {"'ill'": 0.6, "'well'": 0.9}, False)
-        >>> ThresholdGrid.searched(np.ones(2), 100).to_dict(labels)["min_confidence"]
-        'auto'
-        """
-        has_own_last = len(self.last) == 1 and self.last != self.early
-        early, last = (
-            plain(by_label(self.thresholds[levels[0]], classes))
-            for levels in (self.early, self.last)
-        )
-        return {
-            "min_confidence": "auto" if len(self.early) > 1 else early,
-            "reject_below": last if has_own_last and not self.answers_all else None,
-            "always_answer": self.answers_all,
-            "thresholds": [self.thresholds.tolist(), list(self.early), list(self.last)],
-        }
 
 
 def _halved(prior: FloatArray, halvings: Sequence[float]) -> list[FloatArray]:
