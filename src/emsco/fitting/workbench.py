@@ -20,7 +20,6 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.grid import ThresholdGrid
-from emsco.designs.thresholds import MinConfidence, by_class
 from emsco.front import ParetoFront
 from emsco.models.bank import ModelBank
 from emsco.models.recipe import StageRecipe
@@ -110,15 +109,9 @@ class Workbench:
         )
 
     def evaluator(
-        self,
-        max_stages: int,
-        min_confidence: MinConfidence | ThresholdGrid,
-        journal: Journal | None = None,
+        self, max_stages: int, grid: ThresholdGrid, journal: Journal | None = None
     ) -> Evaluator:
-        """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
-        grid = min_confidence
-        if not isinstance(grid, ThresholdGrid):
-            grid = ThresholdGrid.single(by_class(grid, self.data.classes))
+        """Make an evaluator of designs of so many stages with these thresholds."""
         return Evaluator(
             self.bits,
             self.blocks.costs(self.data.costs),
@@ -150,7 +143,7 @@ class Workbench:
     def plan(
         self,
         settings: SearchSettings,
-        min_confidence: MinConfidence | ThresholdGrid,
+        grid: ThresholdGrid,
         journal: Journal | None = None,
         time_limit: float | None = None,
     ) -> SearchPlan:
@@ -161,13 +154,13 @@ class Workbench:
         ParameterError
             If "exact" is asked for and out of reach, or no design can be within the limits.
         """
-        evaluator = self.evaluator(settings.max_stages, min_confidence, journal)
+        evaluator = self.evaluator(settings.max_stages, grid, journal)
         return plan_search(evaluator, settings, self.recipe.memory_limit, time_limit)
 
     def search(
         self,
         settings: SearchSettings,
-        min_confidence: MinConfidence | ThresholdGrid,
+        grid: ThresholdGrid,
         rng: Generator,
         *,
         time_limit: float | None = None,
@@ -180,7 +173,7 @@ class Workbench:
         Parameters
         ----------
         settings : SearchSettings
-        min_confidence : float, dict or ThresholdGrid
+        grid : ThresholdGrid
         rng : numpy.random.Generator
         time_limit : float, optional
             Seconds after which the search stops and keeps its best designs so far.
@@ -191,7 +184,7 @@ class Workbench:
         shown : bool
             Whether to draw a progress bar.
         """
-        plan = self.plan(settings, min_confidence, journal, time_limit)
+        plan = self.plan(settings, grid, journal, time_limit)
         with (
             SearchProgress(shown=shown, note=plan.note or plan.forecast) as progress,
             closing(self.bank.engine),

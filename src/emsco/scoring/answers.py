@@ -29,9 +29,9 @@ from emsco.errors import ParameterError
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.outcomes import Outcomes as Outcomes
 from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import Scores
-from emsco.scoring.walk import Outcomes as Outcomes
 from emsco.scoring.walk import Walk
 
 __all__ = ["Answers", "Counts", "Outcomes"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
 from emsco._base.workers import Workers, slices
-from emsco._kernels.counts import add_prices, count_exits, mark_rows
+from emsco._kernels.counts import count_exits, mark_rows
 from emsco.costs import CostUnits
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.designs.grid import ThresholdGrid
@@ -179,7 +179,8 @@ class RowBits:
         # Rows of weight 1 without missing values take a shorter way.
         is_plain = not len(self.missing) and bool((layout.weights == 1).all())
         self._weights = layout.weights[:0] if is_plain else layout.weights
-        self._prices, self.most_by_price = None, None
+        self.most_by_price = None
+        self._prices = np.zeros((0, 0), dtype=np.int64)
         if units.prices is not None:
             self._prices = layout.spread(units.prices.T)
             self.most_by_price = int((scored.units @ units.prices).sum())
@@ -202,57 +203,35 @@ class RowBits:
         n_stages = designs.n_stages
         most = int(n_stages.max())
         counts = np.zeros((2, len(designs), self.n_ahead + most), dtype=np.int64)
-        begin = self.n_ahead - self.n_counted  # what rows pay stands before the counts
         stages = np.ascontiguousarray(designs.stages)
 
-        def add(part: slice, here: IntArray) -> None:
-            exits = np.zeros((2, len(here), counts.shape[2] - begin), dtype=np.int64)
-            undecided, blocked = np.empty((2, self.n_words), dtype=np.uint64)
-            some, refused = stages[part], self._refused.view(np.uint8)
+        def add(first: int, chains: IntArray) -> None:
+            part = slice(first, first + len(chains))
             count_exits(
                 self._accepted,
                 self._correct,
                 self._valid,
-                refused,
+                self._refused.view(np.uint8),
                 self._weights,
                 self.missing,
-                some,
-                here,
+                self._prices,
+                self.units.priced,
+                stages[part],
+                chains,
                 n_stages[part],
                 self._layout.ends,
-                exits[0],
-                exits[1],
-                undecided,
-                blocked,
+                counts[0, part],
+                counts[1, part],
+                *np.empty((2, self.n_words), dtype=np.uint64),
             )
-            counts[:, part, begin:] = exits
-            if self._prices is not None:
-                spent = np.zeros(len(here), dtype=np.int64)
-                add_prices(
-                    self._accepted,
-                    self._valid,
-                    refused,
-                    self.missing,
-                    self._prices,
-                    self.units.priced,
-                    some,
-                    here,
-                    spent,
-                    undecided,
-                    blocked,
-                )
-                counts[0, part, 0] = spent
 
         # Each design may need as many slots as it has stages, and all of a part must fit at once.
         for part in slices(len(designs), max(1, self.capacity // most)):
-            first, chains = part.start, self._slots_of_stages(designs[part], grid)
+            chains = self._slots_of_stages(designs[part], grid)
             # Threads pay only where there are words enough to read.
             worth = chains.size * 16 * self.n_words > _WORTH_COUNTING
             size = -(-len(chains) // (self.n_jobs if worth else 1))
-            pieces = [
-                (slice(first + one.start, first + min(one.stop, len(chains))), chains[one])
-                for one in slices(len(chains), size)
-            ]
+            pieces = [(part.start + one.start, chains[one]) for one in slices(len(chains), size)]
             self._workers.run(lambda piece: add(*piece), pieces)
         return counts
 

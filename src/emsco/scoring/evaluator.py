@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -69,8 +70,7 @@ class Evaluator:
         self._designs = Slots(UNBOUNDED, n_words=-(-n_genes // 4))
         self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
         self._counts: IntArray = np.zeros((2, 1024, bits.n_ahead + max_stages), dtype=np.int64)
-        # What all rows together, and a rejected row, pay with each design.
-        self._costs: Any = np.zeros((2, 1024), dtype=self.units.features.dtype)
+        self._spent: Any = np.zeros(1024, dtype=self.units.features.dtype)
 
     @property
     def n_designs(self) -> int:
@@ -98,17 +98,17 @@ class Evaluator:
     @property
     def most_spent(self) -> float:
         """Most that all rows together may cost, in `units`; infinity without a limit."""
-        return self.limits.most_spent(self.bits.n_rows, self.units.per_one)
+        return float(self.limits.most[0]) * self.bits.n_rows * self.units.per_one
 
     @property
     def most_paid(self) -> float:
         """Most that a single row may cost, in `units`; infinity without a limit."""
-        return self.limits.most_paid(self.units.per_one)
+        return float(self.limits.most[1]) * self.units.per_one
 
     def without_scores(self) -> Self:
         """Return a copy that knows thresholds and costs, but holds no rows and scores nothing."""
         other = copy(self)
-        del other.bits, other._journal, other._designs, other._subsets, other._counts, other._costs
+        del other.bits, other._journal, other._designs, other._subsets, other._counts, other._spent
         return other
 
     def score(self, designs: Designs) -> Scores:
@@ -119,29 +119,23 @@ class Evaluator:
             if claim.new_slots.size:
                 self._count(designs[claim.new_places], claim.new_slots)
         # `take` is several times as fast as an index where each number stands for a few values.
-        counts, n_ahead = self._counts.take(claim.slots, axis=1), self.bits.n_ahead
-        exits, correct_exits = counts[:, :, n_ahead:]
-        by_class = None
-        if self.metric == "balanced_accuracy":
-            by_class = counts[:, :, n_ahead - self.bits.n_counted : n_ahead].swapaxes(0, 1)
-        spent, paid = self._costs.take(claim.slots, axis=1)
-        n_rows, per_one = self.bits.n_rows, self.units.per_one
-        excess = None
-        if self.limits != CostLimits():
-            # Above the cost limits, as a share of the cost of all features, and above the limits
-            # on delays, as a share of all delays one after the other.
-            excess = np.zeros(len(spent))
-            for limit, value, factor in (
-                (self.most_spent, spent, n_rows * per_one),
-                (self.most_paid, paid, per_one),
-            ):
-                over = value > limit
-                excess[over] += (value[over] - limit) / factor
-            excess /= self.costs.total or 1.0
-            if self.limits.has_delays:
-                late = self.limits.beyond_delays(*self.delays(designs, exits))
-                excess += late / (self.costs.delays.sum() or 1.0)
-        return Scores(n_rows, exits, correct_exits, spent, per_one, excess, by_class)
+        counts, ahead = self._counts.take(claim.slots, axis=1), self.bits.n_ahead
+        exits, correct_exits = counts[:, :, ahead:]
+        by_class = counts[:, :, ahead - self.bits.n_counted : ahead].swapaxes(0, 1)
+        scores = Scores(
+            self.bits.n_rows,
+            exits,
+            correct_exits,
+            self._spent.take(claim.slots),
+            self.units.per_one,
+            by_class=None if self.metric == "accuracy" else by_class,
+        )
+        if self.limits == CostLimits():
+            return scores
+        costs = scores.cost, self.worst_costs(designs)
+        waits = self.delays(designs, exits) if self.limits.has_delays else np.zeros_like(costs)
+        excess = self.limits.excess([*costs, *waits], self.costs)
+        return replace(scores, excess=excess)
 
     def worst_costs(self, designs: Designs) -> FloatArray:
         """Cost of a rejected row with each chain; of the row with the highest prices."""
@@ -176,15 +170,14 @@ class Evaluator:
             pass  # claiming is enough: `n_subsets` counts the distinct ones
         while self._counts.shape[1] < self._designs.n_used:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
-            self._costs = np.concatenate([self._costs, np.zeros_like(self._costs)], axis=1)
+            self._spent = np.concatenate([self._spent, np.zeros_like(self._spent)])
         self._counts[:, slots, : counts.shape[2]] = counts
         exits = self._counts[0].take(slots, axis=0)[:, self.bits.n_ahead :]
         paid = self._paid(designs)
         rejected = self.bits.n_rows - exits.sum(axis=1)
-        self._costs[0, slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
-        self._costs[1, slots] = paid[:, -1] + self.units.most_by_price(designs.stages >= 0)
+        self._spent[slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         if self.units.prices is not None:
-            self._costs[0, slots] += self._counts[0, slots, 0]
+            self._spent[slots] += counts[0, :, 0]
 
     def _paid(self, designs: Designs) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage.

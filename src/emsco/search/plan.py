@@ -179,7 +179,7 @@ class SearchPlan:
         scores, evaluator = result.scores, self.evaluator
         if scores.feasible.all():
             return
-        nearest = [int(np.argmin(scores.beyond))]
+        nearest = [int(np.argmin(scores.excess))]
         design = result.designs[nearest]
         needed = [scores.cost[nearest], evaluator.worst_costs(design)]
         if evaluator.limits.has_delays:
