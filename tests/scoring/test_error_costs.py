@@ -123,7 +123,7 @@ def test_rows_of_a_kind_that_was_not_seen_cost_what_they_would_if_labels_knew_no
 
 def test_the_interval_of_a_total_follows_from_those_of_its_figures():
     figures = Expected(Estimate(0.8, 0.76, 0.84), Estimate(0.9, 0.87, 0.93), Estimate(3, 2, 4))
-    total = costs_of(500, 40).total(figures.figures, COUNTED, figures, basis="expected")
+    total = costs_of(500, 40).total(figures.figures, COUNTED, figures)
     slopes = ((50 - 40) * 0.04, -0.8 * 500 * 0.03, 1)
     assert total.interval is not None
     assert total.interval.high - total.value == pytest.approx(math.hypot(*slopes))

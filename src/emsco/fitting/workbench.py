@@ -120,7 +120,6 @@ class Workbench:
             journal,
             self.limits,
             self.data.per_row,
-            self.metric,
         )
 
     def _scored(self, data: TrainingData) -> ScoredRows:

@@ -451,7 +451,7 @@ class ParetoPoint(Objectives):
             return costs.total_of_nothing(cheapest, basis)
         if self.money is not None and by_class is not None and costs == self.money:
             return self._searched_total(costs, by_class)
-        total = costs.total(figures, by_class, expected, basis=basis, promised=True)
+        total = costs.total(figures, by_class, expected, promised=True)
         if by_class is None or cheapest is None or not cheapest_label:
             return total
         saved = costs.mean(by_class) - costs.mean(cheapest)

@@ -22,7 +22,7 @@ from emsco.costs import CostUnits
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
-from emsco.designs.slots import Slots
+from emsco.designs.slots import Claim, Slots
 from emsco.errors import ParameterError
 from emsco.models.bank import ModelBank
 from emsco.scoring.rows import ScoredRows
@@ -69,11 +69,6 @@ class Layout:
             ends.append(sum(map(len, weights)))
         shown = np.array(ends if by_class else [], dtype=np.int64)
         return cls(np.concatenate(places), np.concatenate(weights), shown)
-
-    @property
-    def valid(self) -> WordArray:
-        """Bits that stand for rows, not for padding."""
-        return pack(self.rows >= 0)
 
     def spread(self, values: IntArray) -> IntArray:
         """Spread values of rows, (…, n_rows), over bits, each times its weight; 0 for padding."""
@@ -155,7 +150,8 @@ class RowBits:
     ) -> None:
         layout = Layout.of(scored, by_class=by_class)
         self.bank, self.scored, self.units, self.n_jobs = bank, scored, units, n_jobs
-        self._layout, self._valid, self._workers = layout, layout.valid, Workers(n_jobs)
+        self._layout, self._workers = layout, Workers(n_jobs)
+        self._valid = pack(layout.rows >= 0)  # bits that stand for rows, not for padding
         self.n_words, self.n_rows = len(layout.weights), int(scored.units.sum())
         self.word_weights = layout.weights
         self.n_counted = scored.n_classes if by_class else 0
@@ -186,8 +182,11 @@ class RowBits:
             self.most_by_price = int((scored.units @ units.prices).sum())
         split = np.repeat(np.arange(len(scored.ends)), np.diff(scored.ends, prepend=0))
         weights = scored.units.astype(np.float64)
-        # Weight of the rows of each split, and the sum of its squares.
-        self._of_splits = np.bincount(split, weights), np.bincount(split, weights**2)
+        whole, squares = np.bincount(split, weights), np.bincount(split, weights**2)
+        # Splits whose rows weigh anything, what these weigh, and Kish's effective size.
+        self._weighing = np.flatnonzero(whole)
+        self._whole = whole[self._weighing, None]
+        self._sizes = self._whole[:, 0] ** 2 / squares[self._weighing]
         self._numbers: dict[tuple[bytes, bool], int] = {}  # of thresholds, and whether searched
         self._accepted: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         self._correct: WordArray = self._accepted
@@ -297,41 +296,41 @@ class RowBits:
         # The number of the thresholds is part of the key: the same subset has bits at each of them.
         with self._slots.claim(np.column_stack([numbers[levels], words])) as claim:
             if claim.new_slots.size:
-                if len(self._accepted) < self._slots.n_used:
-                    self._make_room()
-                new_words, place = claim.new_keys[:, 1:], np.arange(len(claim.new_keys))
-                if not grid.is_single:  # models answer once for all thresholds of a subset
-                    new_words, place = np.unique(new_words, axis=0, return_inverse=True)
-                models = self.bank.numbers_of(new_words)
-                order = np.argsort(numbers)
-                new_levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
-                places = place.reshape(-1)
-                slots = claim.new_slots
-                rest = slots, new_levels, grid.thresholds, watched
-                self._mark(new_words, models, places, *rest)
+                self._fill(claim, grid, numbers, watched)
         return claim.slots
 
-    def _mark(
-        self,
-        words: WordArray,
-        models: FloatArray,
-        places: IntArray,
-        slots: IntArray,
-        levels: IntArray,
-        thresholds: FloatArray,
-        watched: list[bool],
+    def _fill(
+        self, claim: Claim, grid: ThresholdGrid, numbers: WordArray, watched: list[bool]
     ) -> None:
-        """Mark rows in slots, by the models at `places` and the thresholds at `levels`.
+        """Mark rows in new slots, of subsets at levels with these numbers.
 
         A level that is watched is refused where the models of the splits disagree.
         """
-        reads, scored = self.bank.inputs(subsets_of_words(words, self.bank.n_features)), self.scored
-        order = np.argsort(places, kind="stable")
-        firsts = np.searchsorted(places[order], np.arange(len(words) + 1))
+        if len(self._accepted) < self._slots.n_used:
+            # Pages that are never touched take no memory, so these are zeros, not padded.
+            n_slots, n_used = self._slots.room, len(self._accepted)
+            bits = np.zeros((2, n_slots, self.n_words), dtype=np.uint64)
+            bits[0, :n_used], bits[1, :n_used] = self._accepted, self._correct
+            self._accepted, self._correct = bits
+            self._refused = np.pad(self._refused, (0, n_slots - n_used))
+        slots, words, places = (
+            claim.new_slots,
+            claim.new_keys[:, 1:],
+            np.arange(len(claim.new_keys)),
+        )
+        if not grid.is_single:  # models answer once for all thresholds of a subset
+            words, place = np.unique(words, axis=0, return_inverse=True)
+            places = place.reshape(-1)
+        order = np.argsort(numbers)
+        levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
+        models, scored = self.bank.numbers_of(words), self.scored
+        reads = self.bank.inputs(subsets_of_words(words, self.bank.n_features))
+        by_model = np.argsort(places, kind="stable")
+        firsts = np.searchsorted(places[by_model], np.arange(len(words) + 1))
 
         def mark(part: slice) -> None:
             winner, confidence = self.bank.engine.scored_answers(reads[part], models[part])
-            here = order[firsts[part.start] : firsts[min(part.stop, len(words))]]
+            here = by_model[firsts[part.start] : firsts[min(part.stop, len(words))]]
             sure = np.empty(len(scored), dtype=np.uint8)
             for level in np.unique(levels[here]).tolist():
                 some = here[levels[here] == level]
@@ -344,41 +343,22 @@ class RowBits:
                     scored.ends,
                     places[some] - part.start,
                     self._layout.rows,
-                    thresholds[level],
+                    grid.thresholds[level],
                     slots[some],
                     self._accepted,
                     self._correct,
                     accepted,
                     sure,
                 )
-                self._refused[slots[some]] = False
-                if watched[level] and len(scored.ends) > 1:
-                    # The full set of features is exempt: there is no other to turn to.
-                    is_part = ~reads[places[some]].all(axis=1)
-                    self._refused[slots[some]] = is_part & self._are_unsteady(accepted.T)
+                # The full set of features is exempt: there is no other to turn to.
+                may_be = watched[level] & ~reads[places[some]].all(axis=1)
+                differ = unsteady(accepted.T[self._weighing] / self._whole, self._sizes)
+                self._refused[slots[some]] = may_be & differ
 
         worth = len(words) * len(scored) > _WORTH_MARKING
         share = -(-len(words) // (4 * self.n_jobs)) if worth else len(words)
         size = min(max(8, share), max(1, _ANSWERS_AT_ONCE // len(scored)))
         self._workers.run(mark, list(slices(len(words), size)))
-
-    def _are_unsteady(self, accepted: IntArray) -> BoolArray:
-        """Tell for which models the splits accept different shares of rows.
-
-        `accepted` has their units, (n_splits, n_models).
-        """
-        every, squared = self._of_splits
-        some = every > 0
-        sizes = every[some] ** 2 / squared[some]  # Kish's effective size
-        return unsteady(accepted[some] / every[some, None], sizes)
-
-    def _make_room(self) -> None:
-        # Pages that are never touched take no memory, so these are zeros, not padded.
-        n_slots, n_used = self._slots.room, len(self._accepted)
-        bits = np.zeros((2, n_slots, self.n_words), dtype=np.uint64)
-        bits[0, :n_used], bits[1, :n_used] = self._accepted, self._correct
-        self._accepted, self._correct = bits
-        self._refused = np.pad(self._refused, (0, n_slots - n_used))
 
 
 def unsteady(shares: FloatArray, sizes: FloatArray) -> BoolArray:

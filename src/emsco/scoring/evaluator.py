@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
 from emsco.costs import FeatureCosts
@@ -16,7 +15,6 @@ from emsco.designs.chromosomes import keys_of, nested_subsets
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
-from emsco.errors import ParameterError
 from emsco.scoring.bits import RowBits
 from emsco.scoring.journal import Journal
 from emsco.scoring.scores import CostLimits, Scores
@@ -41,8 +39,11 @@ class Evaluator:
         Limits on costs and delays. Designs above them are not feasible.
     per_row : float
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
+
+    Attributes
+    ----------
     metric : {"accuracy", "balanced_accuracy"}
-        The objective "accuracy". The balanced one needs bits that are counted by class.
+        The objective "accuracy": the balanced one of bits that are counted by class.
     """
 
     def __init__(
@@ -54,23 +55,17 @@ class Evaluator:
         journal: Journal | None = None,
         limits: CostLimits | None = None,
         per_row: float = 1.0,
-        metric: str = "accuracy",
     ) -> None:
-        if check_choice("metric", metric, METRICS) != "accuracy" and not bits.n_counted:
-            raise ParameterError(
-                f'metric must be "accuracy" for rows that are not counted by class, got {metric!r}.'
-            )
         self.bits, self.costs, self.grid = bits, costs, grid
         self.units = bits.units
         self.limits = limits or CostLimits()
-        self.per_row, self.metric = per_row, metric
+        self.per_row, self.metric = per_row, METRICS[bits.n_counted > 0]
         self._journal, self._max_stages = journal, max_stages
         n_features = bits.bank.n_features
         n_genes = n_features if grid.is_single else 2 * n_features
         self._designs = Slots(UNBOUNDED, n_words=-(-n_genes // 4))
         self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
         self._counts: IntArray = np.zeros((2, 1024, bits.n_ahead + max_stages), dtype=np.int64)
-        self._spent: Any = np.zeros(1024, dtype=self.units.features.dtype)
 
     @property
     def n_designs(self) -> int:
@@ -108,7 +103,7 @@ class Evaluator:
     def without_scores(self) -> Self:
         """Return a copy that knows thresholds and costs, but holds no rows and scores nothing."""
         other = copy(self)
-        del other.bits, other._journal, other._designs, other._subsets, other._counts, other._spent
+        del other.bits, other._journal, other._designs, other._subsets, other._counts
         return other
 
     def score(self, designs: Designs) -> Scores:
@@ -120,35 +115,34 @@ class Evaluator:
                 self._count(designs[claim.new_places], claim.new_slots)
         # `take` is several times as fast as an index where each number stands for a few values.
         counts, ahead = self._counts.take(claim.slots, axis=1), self.bits.n_ahead
-        exits, correct_exits = counts[:, :, ahead:]
         by_class = counts[:, :, ahead - self.bits.n_counted : ahead].swapaxes(0, 1)
+        exits, correct_exits = counts[:, :, ahead:]
+        paid, n_rows = self._paid(designs), self.bits.n_rows
+        spent = (exits * paid).sum(axis=1) + (n_rows - exits.sum(axis=1)) * paid[:, -1]
         scores = Scores(
-            self.bits.n_rows,
+            n_rows,
             exits,
             correct_exits,
-            self._spent.take(claim.slots),
+            spent if self.units.prices is None else spent + counts[0, :, 0],
             self.units.per_one,
-            by_class=None if self.metric == "accuracy" else by_class,
+            by_class=by_class if self.bits.n_counted else None,
         )
         if self.limits == CostLimits():
             return scores
-        costs = scores.cost, self.worst_costs(designs)
-        waits = self.delays(designs, exits) if self.limits.has_delays else np.zeros_like(costs)
-        excess = self.limits.excess([*costs, *waits], self.costs)
+        excess = self.limits.excess(self.limited(designs, scores), self.costs)
         return replace(scores, excess=excess)
 
-    def worst_costs(self, designs: Designs) -> FloatArray:
-        """Cost of a rejected row with each chain; of the row with the highest prices."""
-        by_price = self.units.most_by_price(designs.stages >= 0)
-        worst: FloatArray = (self._paid(designs)[:, -1] + by_price) / self.units.per_one
-        return worst
+    def limited(self, designs: Designs, scores: Scores) -> FloatArray:
+        """What limits are about, in their order: mean and worst cost, mean and worst delay.
 
-    def delays(self, designs: Designs, exits: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and longest time that a row waits with each chain, given its exits."""
+        The worst case of a chain is a rejected row with the highest prices.
+        """
+        by_price = self.units.most_by_price(designs.stages >= 0)
+        worst = (self._paid(designs)[:, -1] + by_price) / self.units.per_one
         waits = self.costs.waits_after_stages(nested_subsets(designs.stages, self._max_stages))
-        rejected = self.bits.n_rows - exits.sum(axis=1)
-        waited = (exits * waits).sum(axis=1) + rejected * waits[:, -1]
-        return waited / self.bits.n_rows, waits[:, -1]
+        rejected = scores.n_rows - scores.accepted
+        waited = (scores.exits * waits).sum(axis=1) + rejected * waits[:, -1]
+        return np.array([scores.cost, worst, waited / scores.n_rows, waits[:, -1]])
 
     def refused(self, designs: Designs) -> BoolArray:
         """Tell which chains have a stage about whose threshold the models of the splits disagree.
@@ -170,14 +164,7 @@ class Evaluator:
             pass  # claiming is enough: `n_subsets` counts the distinct ones
         while self._counts.shape[1] < self._designs.n_used:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
-            self._spent = np.concatenate([self._spent, np.zeros_like(self._spent)])
         self._counts[:, slots, : counts.shape[2]] = counts
-        exits = self._counts[0].take(slots, axis=0)[:, self.bits.n_ahead :]
-        paid = self._paid(designs)
-        rejected = self.bits.n_rows - exits.sum(axis=1)
-        self._spent[slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
-        if self.units.prices is not None:
-            self._spent[slots] += counts[0, :, 0]
 
     def _paid(self, designs: Designs) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage.

@@ -150,8 +150,10 @@ class Scores:
 
     def __getitem__(self, which: IntArray | BoolArray | list[int]) -> Self:
         """The scores of some of the designs."""
-        of_all = {name: getattr(self, name) for name in _BY_DESIGN}
-        some = {name: None if one is None else one[which] for name, one in of_all.items()}
+        some: dict[str, Any] = {}
+        for name in _BY_DESIGN:
+            column = getattr(self, name)
+            some[name] = None if column is None else column[which]
         return replace(self, **some)
 
     @classmethod
