@@ -131,15 +131,13 @@ def test_the_interval_of_a_total_follows_from_those_of_its_figures():
     assert costs_of(500, 40).total(figures.figures, COUNTED).interval is None
 
 
-def test_wrong_labels_of_a_class_cost_what_they_did():
+def test_means_and_deviations_are_over_the_rows_that_were_decided():
     three = ByClass(("a", "b", "c"), ((9, 1, 3, 0), (0, 9, 0, 0), (2, 0, 9, 4)))
     costs = costs_of([[0, 1, 5], [2, 0, 4], [7, 8, 0]], 1, ("a", "b", "c"))
     assert costs.mean_wrong(three).tolist() == [4.0, 3.0, 7.0]
-
-
-def test_the_deviation_is_over_rows():
-    rows = np.repeat(costs_of(MATRIX).costs.ravel(), np.array(COUNTED.counts).ravel())
-    assert costs_of(MATRIX).deviation(COUNTED) == pytest.approx(rows.std())
+    rows = np.repeat(costs.costs.ravel(), np.array(three.counts).ravel())
+    assert costs.mean(three) == pytest.approx(rows.mean())
+    assert costs.deviation(three) == pytest.approx(rows.std())
 
 
 def test_a_promise_does_not_take_one_cheap_error_for_all_that_follow():
