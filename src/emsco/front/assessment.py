@@ -222,7 +222,7 @@ class Assessor:
         self, point: ParetoPoint, outcomes: Outcomes, figures: Figures
     ) -> ParetoPoint:
         """Add confidence, results by class and the comparison with everything to a point."""
-        rows = figures.counts[:, :, :-1].sum(axis=(0, 2))
+        rows = figures.counts[:, :, 1:].sum(axis=(0, 2))
         weights = np.where(outcomes.given < len(self.labels), self.rows.weights, 0.0)
         sure = np.bincount(outcomes.stage, weights * outcomes.confidence, point.n_stages)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
@@ -230,7 +230,7 @@ class Assessor:
             point,
             # Confidence about weighted rows says nothing about shares of plain ones.
             exit_confidence=None if self.is_staked else tuple(confidence.tolist()),
-            by_class=ByClass.from_matrix(self.labels, figures.counts.sum(axis=1)),
+            by_class=ByClass.from_matrix(self.labels, figures.confusion),
             versus_everything=figures.minus(self.everything),
             shortlisted=True,
         )

@@ -99,8 +99,10 @@ class Figures:
     ----------
     values : ndarray of shape (3 + 2 * n_classes,)
         The figures, in the order of `Comparison`.
-    counts : ndarray of shape (n_classes, n_stages, n_classes + 1)
-        Weight of the decisions by class, stage and outcome.
+    confusion : ndarray of shape (n_classes, n_classes + 1)
+        Weight of the decisions by class and outcome, as in `ByClass`.
+    counts : ndarray of shape (n_classes, n_stages, 3)
+        The same by class and stage, and whether rejected, correct or wrong.
     cells : ndarray of shape (n_decisions,)
         Place of each decision in `counts`.
     influence : ndarray of shape (n_cells, 5)
@@ -113,6 +115,7 @@ class Figures:
     """
 
     values: FloatArray
+    confusion: AnyArray
     counts: AnyArray
     cells: SmallIntArray
     influence: FloatArray
@@ -122,10 +125,13 @@ class Figures:
     @classmethod
     def of(cls, outcomes: Outcomes, scored: ScoredRows) -> Figures:
         """Measure what a design does with the scored rows."""
-        n_classes, truth = scored.n_classes, np.arange(scored.n_classes)[:, None, None]
-        counts = outcomes.counts(scored, scored.own_weights)
-        every, given = np.ones(counts.shape), np.arange(n_classes + 1)
-        answered, right = every * (given < n_classes), every * (given == truth)
+        n_classes, table = scored.n_classes, outcomes.counts(scored, scored.own_weights)
+        is_right = np.eye(n_classes, dtype=np.bool_)[:, None]
+        said = table[:, :, :-1]
+        of_kinds = table[:, :, -1], (said * is_right).sum(axis=2), (said * ~is_right).sum(axis=2)
+        counts = np.stack(of_kinds, axis=2)
+        every, kind = np.ones(counts.shape), np.arange(3)
+        answered, right = every * (kind > 0), every * (kind == 1)
         paid = every * outcomes.after[:, None]
         ratios = [(answered, every), (right, answered), (paid, every)]
         ratios += [(right, every), (answered - right, every)]  # of each class
@@ -144,8 +150,10 @@ class Figures:
             beyond = np.bincount(rows, scored.weights * outcomes.by_price, len(rows)) / total
             figures[2] += beyond.sum()
             influence[:, 2] -= beyond.sum() / total
-        cells = outcomes.cells(scored)[0].astype(np.int32)
-        return cls(figures, counts, cells, influence, beyond, scored)
+        kinds = (outcomes.given < n_classes) * (2 - (outcomes.given == scored.truth))
+        cells = (scored.truth * counts.shape[1] + outcomes.stage) * 3 + kinds
+        confusion, cells = table.sum(axis=1), cells.astype(np.int32)
+        return cls(figures, confusion, counts, cells, influence, beyond, scored)
 
     def beats(self, other: Figures, errors: float, margins: FloatArray) -> bool:
         """Whether coverage, accuracy or cost is better by more than noise.

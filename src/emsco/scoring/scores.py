@@ -125,23 +125,24 @@ class Scores:
         cls, designs: Iterable[Outcomes], scored: ScoredRows, metric: str = "accuracy"
     ) -> Self:
         """Score designs by what they do with each row, each by its weight in units."""
-        tables, spent = [], []
+        of_stages, of_classes, spent = [], [], []
         for outcomes in designs:
-            tables.append(outcomes.counts(scored, scored.units).astype(np.int64))
+            counts = outcomes.counts(scored, scored.units).astype(np.int64)
+            accepted = counts[:, :, :-1].sum(axis=2)  # by class and stage
+            correct = np.diagonal(counts, axis1=0, axis2=2).T
+            of_stages.append(np.sum([accepted, correct, counts[:, :, -1]], axis=1))
+            of_classes.append(np.sum([accepted, correct], axis=2))
             spent.append(scored.units @ outcomes.paid)
-        most = max(table.shape[1] for table in tables)
-        widths = [((0, 0), (0, most - table.shape[1]), (0, 0)) for table in tables]
-        counts = np.array([np.pad(*one) for one in zip(tables, widths, strict=True)])
-        accepted = counts[..., :-1].sum(axis=3)  # by class and stage
-        correct = np.diagonal(counts, axis1=1, axis2=3)  # by stage and class
-        by_class = np.stack([accepted.sum(axis=2), correct.sum(axis=1)], axis=1)
+        most = max(one.shape[1] for one in of_stages)
+        wide = [np.pad(one, ((0, 0), (0, most - one.shape[1]))) for one in of_stages]
+        exits, correct_exits, rejected_exits = np.stack(wide, axis=1)
         return cls(
             int(scored.units.sum()),
-            accepted.sum(axis=1),
-            correct.sum(axis=2),
+            exits,
+            correct_exits,
             np.array(spent),
-            by_class=by_class.sum(axis=2, keepdims=True) if metric == "accuracy" else by_class,
-            rejected_exits=counts[..., -1].sum(axis=1),
+            by_class=None if metric == "accuracy" else np.array(of_classes),
+            rejected_exits=rejected_exits,
         )
 
     def __len__(self) -> int:
