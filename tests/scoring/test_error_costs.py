@@ -36,13 +36,8 @@ def costs_of(error_cost, reject_cost=40, labels=LABELS, **more):
 )
 def test_errors_cost_a_number_a_number_by_label_or_a_matrix(given, lines):
     assert costs_of(given).of_labels.tolist() == lines
-
-
-def test_labels_may_be_text_as_in_a_file():
-    assert costs_of({"0": 5, "1": 6}, {"1": 2, "0": 1}, (0, 1)).costs.tolist() == [
-        [0, 5, 1],
-        [6, 0, 2],
-    ]
+    as_text = costs_of({"0": 5, "1": 6}, {"1": 2, "0": 1}, (0, 1))  # as in a file
+    assert as_text.costs.tolist() == [[0, 5, 1], [6, 0, 2]]
 
 
 @pytest.mark.parametrize(

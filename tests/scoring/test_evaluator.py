@@ -15,7 +15,6 @@ from support.drawn import MAX_STAGES, Drawn
 
 from emsco.designs.chromosomes import subset_words
 from emsco.designs.grid import ThresholdGrid
-from emsco.designs.population import Designs
 from emsco.scoring.bits import RowBits
 from emsco.scoring.scores import CostLimits, Scores
 
@@ -55,14 +54,6 @@ def test_a_design_is_scored_once_and_kept(seed):
     kept = evaluator.without_scores()
     assert kept.metric == evaluator.metric
     assert not hasattr(kept, "bits")
-
-
-def test_with_a_single_threshold_stages_say_all():
-    drawn = Drawn.of(0, grid=ThresholdGrid([[0.5, 0.5]]), n_classes=2)
-    evaluator, designs = drawn.evaluator(), drawn.designs()
-    first = evaluator.score(designs)
-    assert told(evaluator.score(Designs(designs.stages, designs.levels + 1))) == told(first)
-    assert not evaluator.designs.levels.any()
 
 
 @given(SEEDS)

@@ -122,12 +122,6 @@ def test_threads_and_what_is_kept_of_earlier_designs_change_nothing(n_jobs, monk
     assert_same(few.outcomes(designs), whole.outcomes(designs))
 
 
-def test_guesses_are_the_likeliest_classes_however_unsure():
-    drawn = Drawn.of(0, n_splits=2)
-    subset = (True, False, False, True)
-    assert drawn.walk().guesses(np.array([subset])).tolist() == [drawn.answer(subset)[0]]
-
-
 # Branches
 
 
