@@ -130,27 +130,31 @@ class Figures:
         said = table[:, :, :-1]
         of_kinds = table[:, :, -1], (said * is_right).sum(axis=2), (said * ~is_right).sum(axis=2)
         counts = np.stack(of_kinds, axis=2)
-        every, kind = np.ones(counts.shape), np.arange(3)
-        answered, right = every * (kind > 0), every * (kind == 1)
-        paid = every * outcomes.after[:, None]
-        ratios = [(answered, every), (right, answered), (paid, every)]
-        ratios += [(right, every), (answered - right, every)]  # of each class
-        values, influence = [], np.empty((*counts.shape, 5))
-        for i, (part, whole) in enumerate(ratios):
-            axes = (0, 1, 2) if i < 3 else (1, 2)
-            total = (counts * whole).sum(axis=axes, keepdims=True)
-            total = np.where(total > 0, total, 1.0)  # a share of nothing is 0
-            value = (counts * part).sum(axis=axes, keepdims=True) / total
-            values.append(value.reshape(-1))
-            # The delta method: how much each row moves the ratio.
-            influence[..., i] = (part - value * whole) / total
-        figures, influence, beyond = np.concatenate(values), influence.reshape(-1, 5), np.zeros(1)
+        every, (answered, right) = np.ones(counts.shape), np.zeros((2, *counts.shape))
+        answered[:, :, 1:], right[:, :, 1], paid = 1, 1, every * outcomes.after[:, None]
+        # The three figures, then the two of each class: ratios of sums over parts and wholes.
+        parts = np.stack([answered, right, paid, right, answered - right])
+        wholes = np.stack([every, answered, every, every, every])
+
+        def sums(figures: FloatArray) -> FloatArray:
+            by_class: FloatArray = (counts * figures).sum(axis=(2, 3))
+            by_class[:3] = by_class[:3].sum(axis=1, keepdims=True)
+            return by_class[:, :, None, None]
+
+        total = sums(wholes)
+        total[total <= 0] = 1.0  # a share of nothing is 0
+        values = sums(parts) / total
+        # The delta method: how much each row moves the ratio.
+        moved = (parts - values * wholes) / total
+        influence = np.ascontiguousarray(moved.reshape(5, -1).T)
+        figures = np.concatenate([values[:3, 0].reshape(-1), values[3:].reshape(-1)])
+        beyond = np.zeros(1)
         if outcomes.by_price is not None:
-            total, rows = counts.sum(), scored.rows
-            beyond = np.bincount(rows, scored.weights * outcomes.by_price, len(rows)) / total
+            weight, rows = counts.sum(), scored.rows
+            beyond = np.bincount(rows, scored.weights * outcomes.by_price, len(rows)) / weight
             figures[2] += beyond.sum()
-            influence[:, 2] -= beyond.sum() / total
-        kinds = (outcomes.given < n_classes) * (2 - (outcomes.given == scored.truth))
+            influence[:, 2] -= beyond.sum() / weight
+        kinds = (outcomes.given < n_classes) * (2 - (outcomes.given == scored.labels))
         cells = (scored.truth * counts.shape[1] + outcomes.stage) * 3 + kinds
         confusion, cells = table.sum(axis=1), cells.astype(np.int32)
         return cls(figures, confusion, counts, cells, influence, beyond, scored)

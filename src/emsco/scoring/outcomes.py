@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -40,15 +41,11 @@ class Outcomes:
         paid: FloatArray = self.after[self.stage]
         return paid if self.by_price is None else paid + self.by_price
 
-    def cells(self, scored: ScoredRows) -> tuple[IntArray, tuple[int, int, int]]:
-        """Return the cell of each row in a table of class, stage and outcome, and its shape."""
-        shape = scored.n_classes, len(self.after), scored.n_classes + 1
-        return (scored.truth * shape[1] + self.stage) * shape[2] + self.given, shape
-
     def counts(self, scored: ScoredRows, weights: AnyArray | None = None) -> AnyArray:
         """Add up the weights of rows by class, stage and outcome: a label, or a rejection.
 
         The shape is (n_classes, n_stages, n_classes + 1); each row counts 1 by default.
         """
-        cells, shape = self.cells(scored)
-        return np.bincount(cells, weights, int(np.prod(shape))).reshape(shape)
+        shape = scored.n_classes, len(self.after), scored.n_classes + 1
+        cells = (scored.truth * shape[1] + self.stage) * shape[2] + self.given
+        return np.bincount(cells, weights, prod(shape)).reshape(shape)
