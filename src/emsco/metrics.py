@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from emsco._base.objectives import balanced_length
 from emsco.cascade import Decisions
 from emsco.errors import DataError, ParameterError
-from emsco.scoring.pareto import balanced_length
 
 __all__ = [
     "balanced_score",

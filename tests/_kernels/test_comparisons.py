@@ -14,10 +14,10 @@ from emsco._kernels import comparisons
 def test_squares_are_those_of_the_uncompiled_kernel(n_rows):
     rng, n, n_classes = np.random.default_rng(n_rows), 100, 3
     rows = rng.integers(0, n_rows, n)
-    codes = rng.integers(0, 6, (2, n)).astype(np.int16)
-    influence = rng.normal(size=(2, 6, n_classes, 5))
+    cells = rng.integers(0, 18, (2, n)).astype(np.int32)
+    influence = rng.normal(size=(2, 18, 5))
     truth = rng.integers(0, n_classes, n_rows)[rows]
-    inputs = frozen(*codes, *influence, truth, rng.random(n), rows)
+    inputs = frozen(*cells, *influence, truth, rng.random(n), rows)
     apart = rng.normal(size=(n_rows, 5))
     twins = []
     for kernels in (comparisons, plain("comparisons")):

@@ -87,12 +87,15 @@ class Bits:
             yield leaves, leaves & self.correct[slot] & (not self.refused[slot])
 
 
-@given(SEEDS, st.booleans(), st.booleans())
-def test_exits_are_those_of_rows_one_by_one(seed, is_plain, by_class):
-    bits = Bits(seed, is_plain=is_plain)
+@given(SEEDS, st.booleans(), st.booleans(), st.booleans())
+def test_exits_and_what_is_paid_are_those_of_rows_one_by_one(seed, is_plain, by_class, has_prices):
+    bits, rng = Bits(seed, is_plain=is_plain), np.random.default_rng(seed)
+    prices, priced = rng.integers(0, 99, size=(2, 192)) * bits.valid, np.array([1, 3])
+    if not has_prices:
+        prices, priced = prices[:0], priced[:0]
     ends = np.array([0, 1, 1, 3] if by_class else [], dtype=np.int64)  # the second has no row
-    n_counted = max(0, len(ends) - 1)
-    exits = np.full((2, N_DESIGNS, n_counted + N_STAGES), 1000)  # counts are added to what is there
+    n_counted, n_ahead = max(0, len(ends) - 1), has_prices + max(0, len(ends) - 1)
+    exits = np.full((2, N_DESIGNS, n_ahead + N_STAGES), 1000)  # counts are added to what is there
     tables = bits.accepted, bits.correct, bits.valid
     run(
         "count_exits",
@@ -101,6 +104,8 @@ def test_exits_are_those_of_rows_one_by_one(seed, is_plain, by_class):
             bits.refused.view(np.uint8),
             bits.weights,
             words_of(bits.missing) if not is_plain else np.zeros((0, 3), np.uint64),
+            prices,
+            priced,
             bits.designs,
             bits.chains,
             bits.n_stages,
@@ -112,29 +117,17 @@ def test_exits_are_those_of_rows_one_by_one(seed, is_plain, by_class):
     weights = np.ones(192, dtype=int) if is_plain else bits.weights.repeat(64)
     wanted = np.full_like(exits, 1000)
     for d in range(N_DESIGNS):
+        left = bits.valid.copy()
         for j, both in enumerate(bits.leaving(d)):
+            paid = prices[bits.designs[d, priced] == j][:, left].sum()
+            wanted[0, d, :has_prices] += paid
+            left &= ~both[0]
             for k, rows in enumerate(both):
-                wanted[k, d, n_counted + j] += weights[rows].sum()
+                wanted[k, d, n_ahead + j] += weights[rows].sum()
                 for c in range(n_counted):
                     part = slice(64 * ends[c], 64 * ends[c + 1])
-                    wanted[k, d, c] += weights[part][rows[part]].sum()
+                    wanted[k, d, has_prices + c] += weights[part][rows[part]].sum()
     assert exits.tolist() == wanted.tolist()
-
-
-@given(SEEDS)
-def test_rows_pay_the_prices_of_the_stages_that_they_come_to(seed):
-    bits, rng = Bits(seed), np.random.default_rng(seed)
-    bits.n_stages = bits.designs.max(axis=1).astype(np.int64) + 1
-    prices, priced = rng.integers(0, 99, size=(2, 192)) * bits.valid, np.array([1, 3])
-    tables = words_of(bits.accepted), words_of(bits.valid), bits.refused.view(np.uint8)
-    inputs = *tables, words_of(bits.missing), prices, priced, bits.designs, bits.chains
-    spent, *_ = run("add_prices", inputs, np.full(N_DESIGNS, 1000), *bits.scratch)
-    for d in range(N_DESIGNS):
-        left, paid = bits.valid.copy(), 1000
-        for j, (leaves, _) in enumerate(bits.leaving(d)):
-            paid += prices[bits.designs[d, priced] == j][:, left].sum()
-            left &= ~leaves
-        assert spent[d] == paid
 
 
 @given(SEEDS, st.booleans())

@@ -14,6 +14,7 @@ from support.brute import every_design
 from emsco.costs import FeatureCosts, Fee
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.fitting.workbench import Workbench
 from emsco.models.recipe import StageRecipe
@@ -121,7 +122,8 @@ def test_the_cost_of_a_design_is_the_sum_over_its_rows(decimals):
     splits = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(40))]
     work = Workbench(data, splits, StageRecipe(None, None, None, 2**26, 1, 0))
     stages = np.array(every_design(3, 3, allow_exclusion=True), dtype=np.int16)
-    designs, evaluator = Designs.of(stages), work.evaluator(3, 0.75)
+    grid = ThresholdGrid.single(np.array([0.75, 0.75]))
+    designs, evaluator = Designs.of(stages), work.evaluator(3, grid)
     walk = work.walk(evaluator.grid)
     own = data.prices[np.concatenate([rows for _, rows in splits])]
     known = (stages[:, None] >= 0) & (stages[:, None] <= np.arange(3)[:, None])

@@ -31,7 +31,7 @@ def test_the_last_stage_has_a_level_of_its_own_where_its_threshold_differs():
     for same in (ThresholdGrid.single(early), ThresholdGrid.single(early, early)):
         assert same.is_single
         assert same.last == same.early == (0,)
-    two, anyone = (ThresholdGrid.single(early, one) for one in (last, np.zeros(2)))
+    two = ThresholdGrid.single(early, last)
     early[:] = 0.1
     assert two.thresholds.tolist() == [[0.7, 0.8], [0.0, 0.5]]
     assert (two.early, two.last) == ((0,), (1,))

@@ -10,7 +10,6 @@ from support.handmade import EQUAL, make_front
 from emsco.front.economical import economical_of, undominated
 from emsco.front.rules import preference_in_words
 from emsco.scoring.by_class import ByClass
-from emsco.scoring.comparisons import Difference
 
 
 @pytest.fixture
@@ -19,14 +18,14 @@ def point():
 
 
 def test_a_simplified_design_is_not_said_to_be_worse_within_what_chance_explains(point):
-    behind = replace(EQUAL, coverage=Difference(-0.12, 0.1))
+    behind = replace(EQUAL, values=(-0.12, *EQUAL.values[1:]))
     simple = replace(point, versus_everything=behind, is_simplified=True)
     words = preference_in_words("economical", simple)
     assert words.startswith("the simplest cheap design that is as good as buying every")
     assert words.endswith("everything, within chance (economical)")
     answering = preference_in_words("economical", replace(simple, coverage=1.0))
     assert "the simplest cheap design that answers everyone as well as buying" in answering
-    worse = replace(simple, versus_everything=replace(EQUAL, coverage=Difference(-0.5, 0.1)))
+    worse = replace(simple, versus_everything=replace(EQUAL, values=(-0.5, *EQUAL.values[1:])))
     assert "falls least short" in preference_in_words("economical", worse)
 
 

@@ -84,9 +84,9 @@ def test_they_are_judged_as_others_are(front, answers, rejects):
     always = front.references[0]
     assert answers.by_class == always.by_class
     assert answers.exit_confidence[0] == pytest.approx(answers.accuracy)
-    assert answers.versus_everything.cost.value == pytest.approx(-front.costs.total)
+    assert answers.versus_everything.values[2] == pytest.approx(-front.costs.total)
     assert rejects.by_class.counts[0][-1] == always.by_class.rows[0]
-    assert rejects.versus_everything.coverage.value == -1
+    assert rejects.versus_everything.values[0] == -1
     assert not answers.is_informative
     assert not rejects.is_informative
     assert answers.mean_delay == rejects.worst_delay == 0

@@ -44,7 +44,6 @@ def test_every_row_has_bits_of_its_weight_in_words_of_its_class(drawn, by_class)
     used, weights = layout.rows >= 0, np.repeat(layout.weights, 64)
     weighed = np.bincount(layout.rows[used], weights[used], len(rows))
     assert weighed.tolist() == rows.units.tolist()
-    assert pack(used).tolist() == layout.valid.tolist()
     values = np.arange(2 * len(rows)).reshape(2, -1)
     assert layout.spread(values).sum(axis=1).tolist() == (values @ rows.units).tolist()
     if by_class:
@@ -65,30 +64,7 @@ def test_rows_take_few_words(units, n_words):
         assert layout.rows[: len(units)].tolist() == list(range(len(units)))
 
 
-def test_packed_bits_are_in_order_of_the_rows():
-    rows = np.zeros((2, 70), dtype=np.bool_)
-    rows[0, 0] = rows[0, 65] = rows[1, 63] = True
-    assert pack(rows).tolist() == [[1, 2], [2**63, 0]]
-
-
 # What stages refuse; all counts stand beside a loop over rows in `test_walk`
-
-
-def refused_ones(n_splits, grid, n=200):
-    drawn = Drawn.of(1, n_splits=n_splits, grid=grid, n_classes=2, sizes=[64])
-    designs = drawn.designs(n)
-    return designs, drawn.bits().refused(designs, grid)
-
-
-def test_stages_are_refused_where_splits_disagree_about_a_threshold_that_was_searched_for():
-    searched = ThresholdGrid([[0.5] * 2, [0.75] * 2], (0, 1), (0, 1))
-    designs, refused = refused_ones(2, searched)
-    assert 0 < refused.sum() < len(designs)
-    # The full set of features has no other to turn to.
-    assert not refused[(designs.stages == 0).all(axis=1)].any()
-    assert refused_ones(2, searched, n=0)[1].tolist() == []
-    for n_splits, grid in ((1, searched), (2, ASKED)):
-        assert not refused_ones(n_splits, grid)[1].any()
 
 
 def test_shares_are_unsteady_that_differ_by_more_than_chance_and_enough_to_matter():

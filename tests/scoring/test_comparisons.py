@@ -6,48 +6,43 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.handmade import rows_of
 
 from emsco._base.documents import Fields
 from emsco.errors import FileError
-from emsco.scoring.comparisons import Comparison, Difference, Figures
+from emsco.scoring.comparisons import Comparison, Figures
+from emsco.scoring.outcomes import Outcomes
 
-SINGLE, BY_CLASS = ("coverage", "accuracy", "cost"), ("recall", "missed")
 
-
-def made(seed, n_rows=60, n_classes=3, repeats=1, *, weighted=False, priced=False):
-    """Two ways to decide rows: what `Figures.measure` takes, and what it should say."""
+def made(seed, n_rows=60, repeats=1, *, weighted=False, priced=False):
+    """Two ways to decide rows of three classes: figures, and what they follow from."""
     rng, n = np.random.default_rng(seed), n_rows * repeats
     rows = rng.permutation(np.tile(np.arange(n_rows), repeats))
-    truth = rng.integers(0, n_classes, n_rows)[rows]
+    truth = rng.integers(0, 3, n_rows)[rows]
     weights = rng.uniform(0.5, 3, n) if weighted else np.full(n, 1 / repeats)
-    both = []
+    scored, both = rows_of(truth, 3, weights, rows), []
     for rejected, found in ((0.2, 0.8), (0.4, 0.9)):
-        said = np.where(rng.random(n) < found, truth, rng.integers(0, n_classes, n))
-        said = np.where(rng.random(n) < rejected, n_classes, said)
-        stage, paid = rng.integers(0, 3, n), np.cumsum(rng.integers(1, 9, 3)).astype(float)
+        said = np.where(rng.random(n) < found, truth, rng.integers(0, 3, n))
+        said = np.where(rng.random(n) < rejected, 3, said)
+        stage, after = rng.integers(0, 3, n), np.cumsum(rng.integers(1, 9, 3)).astype(float)
         by_price = rng.uniform(0, 9, n) if priced else None
-        way = truth, said, stage, paid, weights, rows, n_classes, by_price
-        cost = paid[stage] + (0 if by_price is None else by_price)
-        both.append((Figures.measure(*way), said, cost))
+        outcomes = Outcomes(said, stage, np.ones(n), after, by_price)
+        both.append((Figures.of(outcomes, scored), said, outcomes.paid))
     return truth, weights, rows, both
 
 
-def plain_figures(truth, said, cost, weights, n_classes=3):
+def plain_figures(truth, said, cost, weights):
     """Coverage, accuracy and cost, then the shares of each class found and missed."""
-    answered, right = said < n_classes, said == truth
+    answered, right = said < 3, said == truth
 
     def ratio(part, whole):
         return weights[part & whole].sum() / max(weights[whole].sum(), 1e-300)
 
     single = [ratio(answered, truth >= 0), ratio(right, answered), np.average(cost, None, weights)]
-    kinds = (right, answered & ~right)
-    return [*single, *(ratio(kind, truth == k) for kind in kinds for k in range(n_classes))]
-
-
-def flat(comparison):
-    """Values and errors in the order of `plain_figures`."""
-    single = [getattr(comparison, name) for name in SINGLE]
-    return np.array([*single, *comparison.recall, *comparison.missed]).T
+    return [
+        *single,
+        *(ratio(kind, truth == k) for kind in (right, answered & ~right) for k in range(3)),
+    ]
 
 
 CASES = st.fixed_dictionaries(
@@ -72,89 +67,57 @@ def test_errors_are_the_root_of_squared_changes_as_each_row_counts_a_little_more
 
     every, step = np.eye(case["n_rows"]) * 1e-5, 2e-5
     changes = [(difference(1 + more) - difference(1 - more)) / step for more in every]
-    values, errors = flat(one.minus(other))
-    assert values == pytest.approx(difference(np.ones(len(every))), abs=1e-9)
-    assert errors == pytest.approx(np.linalg.norm(changes, axis=0), rel=1e-4, abs=1e-7)
+    there, back, same = one.minus(other), other.minus(one), one.minus(one)
+    assert there.values == pytest.approx(difference(np.ones(len(every))), abs=1e-9)
+    assert there.errors == pytest.approx(np.linalg.norm(changes, axis=0), rel=1e-4, abs=1e-7)
+    assert there.values == pytest.approx(-np.array(back.values), abs=1e-12)
+    assert same.shortfall == same.loss == max(same.errors) == 0
 
 
 @given(CASES, st.floats(0, 9), st.floats(0, 0.3))
 @settings(max_examples=40, deadline=None)
 def test_better_means_ahead_of_noise_and_of_the_margins(case, errors, margin):
     *_, ((one, *_), (other, *_)) = made(**case)
-    (values, noise), margins = flat(one.minus(other)), np.full(3, margin)
-    ahead = values[:3] * (1, 1, -1)
-    is_ahead = (ahead > margins) & (ahead > errors * noise[:3])
+    apart, margins = one.minus(other), np.full(3, margin)
+    ahead = apart.values[:3] * np.array([1, 1, -1])
+    is_ahead = (ahead > margins) & (ahead > errors * np.array(apart.errors[:3]))
     assert one.beats(other, errors, margins) == is_ahead.any()
     assert not one.beats(one, 0.0, np.zeros(3))
 
 
-@given(CASES)
-@settings(max_examples=20, deadline=None)
-def test_a_difference_and_its_reverse_are_opposite_and_none_is_from_itself(case):
-    *_, ((one, *_), (other, *_)) = made(**case)
-    there, back = flat(one.minus(other)), flat(other.minus(one))
-    assert there == pytest.approx(back * [[-1], [1]], abs=1e-12)
-    same = one.minus(one)
-    assert not flat(same).any()
-    assert same.shortfall == same.loss == 0
-
-
 def test_where_nothing_is_answered_or_a_class_has_no_row_shares_are_0_and_sure():
-    truth, at_once = np.zeros(4, dtype=int), (np.zeros(4, dtype=int), np.ones(1))
-    rest = np.ones(4), np.arange(4), 2
-    every, nothing = (Figures.measure(truth, said, *at_once, *rest) for said in (truth, truth + 2))
-    assert nothing.figures.tolist() == [0, 0, 1]
-    comparison = every.minus(nothing)
-    assert comparison.accuracy == Difference(1, 0)
-    assert comparison.recall == (Difference(1, 0), Difference(0, 0))
-
-
-NONE = Difference(0.0, 0.1)
+    truth, at_once = np.zeros(4, dtype=int), (np.zeros(4, dtype=int), np.ones(4), np.ones(1))
+    scored = rows_of(truth, 2)
+    every, nothing = (Figures.of(Outcomes(said, *at_once), scored) for said in (truth, truth + 2))
+    assert nothing.values.tolist() == [0, 0, 1, 0, 0, 0, 0]
+    assert every.minus(nothing) == Comparison((1, 1, 0, 1, 0, 0, 0), (0,) * 7)
 
 
 @pytest.mark.parametrize(
-    ("changed", "behind", "loss"),
+    ("place", "difference", "behind", "loss"),
     [
-        ({"coverage": Difference(-0.2, 0.1)}, 2, 0.2),
-        ({"recall": (NONE, Difference(-0.4, 0.1))}, 4, 0.4),
-        ({"missed": (Difference(0.3, 0.1), NONE)}, 3, 0.3),
-        ({"missed": (Difference(-0.3, 0.1), NONE)}, 0, 0),
-        ({"accuracy": Difference(-0.3, 0.0)}, np.inf, 0.3),
-        ({"accuracy": Difference(-1e-15, 0.0)}, 0, 1e-15),  # rounding is no difference
-        (dict.fromkeys(BY_CLASS, ()) | dict.fromkeys(SINGLE, Difference(0.2, 0.1)), -2, 0),
-        (dict.fromkeys(BY_CLASS, ()) | dict.fromkeys(SINGLE, Difference(0, 0)), -np.inf, 0),
+        (0, (-0.2, 0.1), 2, 0.2),
+        (2, (9, 0.1), 0, 0),  # cost
+        (4, (-0.4, 0.1), 4, 0.4),  # found
+        (5, (0.3, 0.1), 3, 0.3),  # missed
+        (5, (-0.3, 0.1), 0, 0),
+        (1, (-0.3, 0.0), np.inf, 0.3),
+        (1, (-1e-15, 0.0), 0, 1e-15),  # rounding is no difference
     ],
 )
-def test_the_worst_figure_but_cost_says_how_far_behind_it_is(changed, behind, loss):
-    level = dict.fromkeys(SINGLE, NONE) | dict.fromkeys(BY_CLASS, (NONE, NONE))
-    comparison = Comparison(**level | changed)
-    assert comparison.behind == pytest.approx(behind)
-    assert comparison.shortfall == max(0.0, comparison.behind)
+def test_the_worst_figure_but_cost_says_how_far_behind_it_is(place, difference, behind, loss):
+    pairs = np.array([(0.0, 0.1)] * 7)
+    pairs[place] = difference
+    comparison = Comparison(*map(tuple, pairs.T.tolist()))
+    assert comparison.behind == comparison.shortfall == pytest.approx(behind)
     assert comparison.loss == loss
+    assert Comparison((0.2,) * 3, (0.1,) * 3).behind == pytest.approx(-2)  # ahead in all
+    assert Comparison((0.0,) * 3, (0.0,) * 3).behind == -np.inf
 
 
-def lists(**changed):
-    *_, ((one, *_), (other, *_)) = made(0, n_classes=3)
-    return one.minus(other).to_lists() | changed
-
-
-def test_a_comparison_comes_back_from_a_file():
-    read = Comparison.from_dict(Fields(lists(), "front.json"), 3)
-    assert read.to_lists() == lists()
-    assert lists()["coverage"] == list(read.coverage)
-    assert np.shape(lists()["missed"]) == (3, 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("coverage", [0.1]),
-        ("accuracy", [10**400, 0]),
-        ("cost", [0, -0.1]),
-        ("recall", [[0, 0]]),
-        ("missed", [[0, 0], [0, 0], 3]),
-    ],
-)
-def test_what_is_no_comparison_is_refused_by_name(name, value):
-    with pytest.raises(FileError, match=name):
-        Comparison.from_dict(Fields(lists(**{name: value}), "front.json"), 3)
+def test_a_comparison_comes_back_from_a_file_and_another_is_refused():
+    *_, ((one, *_), (other, *_)) = made(0)
+    comparison = one.minus(other)
+    assert Comparison.from_dict(Fields(comparison.to_dict(), "f"), 3) == comparison
+    with pytest.raises(FileError, match="'values' must be 7 finite numbers"):
+        Comparison.from_dict(Fields(comparison.to_dict(), "f"), 2)

@@ -36,13 +36,8 @@ def costs_of(error_cost, reject_cost=40, labels=LABELS, **more):
 )
 def test_errors_cost_a_number_a_number_by_label_or_a_matrix(given, lines):
     assert costs_of(given).of_labels.tolist() == lines
-
-
-def test_labels_may_be_text_as_in_a_file():
-    assert costs_of({"0": 5, "1": 6}, {"1": 2, "0": 1}, (0, 1)).costs.tolist() == [
-        [0, 5, 1],
-        [6, 0, 2],
-    ]
+    as_text = costs_of({"0": 5, "1": 6}, {"1": 2, "0": 1}, (0, 1))  # as in a file
+    assert as_text.costs.tolist() == [[0, 5, 1], [6, 0, 2]]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +118,7 @@ def test_rows_of_a_kind_that_was_not_seen_cost_what_they_would_if_labels_knew_no
 
 def test_the_interval_of_a_total_follows_from_those_of_its_figures():
     figures = Expected(Estimate(0.8, 0.76, 0.84), Estimate(0.9, 0.87, 0.93), Estimate(3, 2, 4))
-    total = costs_of(500, 40).total(figures.figures, COUNTED, figures, basis="expected")
+    total = costs_of(500, 40).total(figures.figures, COUNTED, figures)
     slopes = ((50 - 40) * 0.04, -0.8 * 500 * 0.03, 1)
     assert total.interval is not None
     assert total.interval.high - total.value == pytest.approx(math.hypot(*slopes))
@@ -131,15 +126,13 @@ def test_the_interval_of_a_total_follows_from_those_of_its_figures():
     assert costs_of(500, 40).total(figures.figures, COUNTED).interval is None
 
 
-def test_wrong_labels_of_a_class_cost_what_they_did():
+def test_means_and_deviations_are_over_the_rows_that_were_decided():
     three = ByClass(("a", "b", "c"), ((9, 1, 3, 0), (0, 9, 0, 0), (2, 0, 9, 4)))
     costs = costs_of([[0, 1, 5], [2, 0, 4], [7, 8, 0]], 1, ("a", "b", "c"))
     assert costs.mean_wrong(three).tolist() == [4.0, 3.0, 7.0]
-
-
-def test_the_deviation_is_over_rows():
-    rows = np.repeat(costs_of(MATRIX).costs.ravel(), np.array(COUNTED.counts).ravel())
-    assert costs_of(MATRIX).deviation(COUNTED) == pytest.approx(rows.std())
+    rows = np.repeat(costs.costs.ravel(), np.array(three.counts).ravel())
+    assert costs.mean(three) == pytest.approx(rows.mean())
+    assert costs.deviation(three) == pytest.approx(rows.std())
 
 
 def test_a_promise_does_not_take_one_cheap_error_for_all_that_follow():

@@ -15,8 +15,6 @@ from support.drawn import MAX_STAGES, Drawn
 
 from emsco.designs.chromosomes import subset_words
 from emsco.designs.grid import ThresholdGrid
-from emsco.designs.population import Designs
-from emsco.errors import ParameterError
 from emsco.scoring.bits import RowBits
 from emsco.scoring.scores import CostLimits, Scores
 
@@ -54,16 +52,8 @@ def test_a_design_is_scored_once_and_kept(seed):
     words = subset_words(designs.stages, MAX_STAGES).reshape(-1, 1)
     assert evaluator.n_subsets == len(np.unique(words)) == len(evaluator.subsets)
     kept = evaluator.without_scores()
-    assert kept.worst_costs(designs).tolist() == evaluator.worst_costs(designs).tolist()
+    assert kept.metric == evaluator.metric
     assert not hasattr(kept, "bits")
-
-
-def test_with_a_single_threshold_stages_say_all():
-    drawn = Drawn.of(0, grid=ThresholdGrid([[0.5, 0.5]]), n_classes=2)
-    evaluator, designs = drawn.evaluator(), drawn.designs()
-    first = evaluator.score(designs)
-    assert told(evaluator.score(Designs(designs.stages, designs.levels + 1))) == told(first)
-    assert not evaluator.designs.levels.any()
 
 
 @given(SEEDS)
@@ -80,7 +70,7 @@ def test_a_rejected_row_pays_for_everything_and_most_with_the_highest_prices(see
     if prices is not None:
         each = (designs.stages[:, drawn.priced] >= 0) @ prices.T
         worst, spent = worst + each.max(axis=1), spent + each @ units
-    np.testing.assert_allclose(evaluator.worst_costs(designs), worst, rtol=1e-9)
+    np.testing.assert_allclose(evaluator.limited(designs, scores)[1], worst, rtol=1e-9)
     np.testing.assert_allclose(scores.spent / scores.per_one, spent, rtol=1e-9)
 
 
@@ -96,25 +86,17 @@ def test_designs_beyond_a_limit_exceed_it_by_their_share_of_all_costs(seed):
     )
     waits, rejected = np.cumsum(slowest, axis=1), scores.n_rows - scores.accepted
     waited = ((scores.exits * waits).sum(axis=1) + rejected * waits[:, -1]) / scores.n_rows
-    values = scores.cost, free.worst_costs(designs), waited, waits[:, -1]
-    np.testing.assert_allclose(free.delays(designs, scores.exits), values[2:])
+    values = free.limited(designs, scores)
+    np.testing.assert_allclose(values[2:], [waited, waits[:, -1]])
     limits = [float(np.median(one)) for one in values]
     totals = [drawn.costs.total] * 2 + [delays.sum()] * 2
     for some in ((0,), (1,), (0, 1), (2, 3), (0, 1, 2, 3)):
         given = [limit if k in some else None for k, limit in enumerate(limits)]
         limited = drawn.evaluator(limits=CostLimits(*given)).score(designs)
         over = sum(np.maximum(values[k] - limits[k], 0) / totals[k] for k in some)
-        np.testing.assert_allclose(limited.beyond, over, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(limited.excess, over, rtol=1e-6, atol=1e-7)
         within = np.all([values[k] <= limits[k] * (1 + 1e-9) for k in some], axis=0)
         assert limited.feasible.tolist() == within.tolist()
     joined = Scores.concatenate([limited[np.array([3, 1])], scores[[2]]])
     assert joined.feasible.tolist() == [*limited.feasible[[3, 1]].tolist(), True]
     assert told(joined) == [one[[3, 1, 2]].tolist() for one in map(np.array, told(scores))]
-
-
-def test_balanced_accuracy_needs_rows_that_are_counted_by_class():
-    drawn = Drawn.of(0)
-    with pytest.raises(ParameterError, match='metric must be "accuracy"'):
-        drawn.evaluator(drawn.bits(), metric="balanced_accuracy")
-    assert drawn.evaluator(metric="balanced_accuracy").score(drawn.designs()).metric != "accuracy"
-    assert drawn.evaluator(drawn.bits(by_class=True)).score(drawn.designs()).by_class is None

@@ -40,7 +40,7 @@ def test_the_weights_of_a_row_add_up_to_its_own(splits, weights):
 
 
 @pytest.mark.parametrize(
-    ("splits", "weights", "are_plain", "count_alike"),
+    ("splits", "weights", "count", "count_alike"),
     [
         (ONE, None, True, True),
         (FOLDS, None, True, True),
@@ -49,9 +49,11 @@ def test_the_weights_of_a_row_add_up_to_its_own(splits, weights):
         (ONE, 1.0 + ROWS, False, False),
     ],
 )
-def test_rows_are_plain_or_count_alike(splits, weights, are_plain, count_alike):
+def test_figures_are_counts_of_rows_that_are_scored_once_and_weigh_nothing_of_their_own(
+    splits, weights, count, count_alike
+):
     scored = rows_of(splits, weights)[1]
-    assert (scored.are_plain, scored.count_alike) == (are_plain, count_alike)
+    assert (scored.own_weights is None, scored.count_alike) == (count, count_alike)
 
 
 def test_a_block_misses_a_value_if_any_of_its_features_does():

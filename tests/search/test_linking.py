@@ -14,7 +14,7 @@ from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.pareto import front_mask
+from emsco.scoring.pareto import balanced_scores, front_mask
 from emsco.scoring.scores import CostLimits, Scores
 from emsco.search import linking
 from emsco.search.linking import give_chains, link, linked_front, most_subsets
@@ -122,7 +122,7 @@ def test_a_sample_of_the_rows_finds_chains_nearly_as_good(monkeypatch, weights, 
     monkeypatch.setattr(linking, "_MOST_WORDS", evaluator.bits.n_words // 2)
     known = evaluator.score(whole[:1])
     best, nearly = (
-        max(scores.objectives(i).balanced(evaluator.costs.total) for i in range(len(scores)))
+        balanced_scores(scores, evaluator.costs.total).max()
         for scores in map(
             evaluator.score, (whole, linked_front(evaluator, space, words, known, width=WIDE))
         )

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.dominance import (
+    N_ROWS,
+    chains,
+    plain_levels,
+    points_of,
+    rows_of_designs,
+    scores_of,
+)
 
 from emsco._base.text import counted
 from emsco.designs.population import Designs
-from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
 from emsco.search import operators
-from emsco.search.paper import PaperLoop
+from emsco.search.paper import PaperLoop, Ranking, pareto_levels
 from emsco.search.settings import SearchSettings
 
 
@@ -92,3 +101,64 @@ def test_where_only_one_design_exists_it_is_scored_once_and_the_search_ends():
     search.tell(made_up(search.ask(), 97))
     assert search.front[0].stages.tolist() == [[0] * 5]
     assert str(search.stop_reason) == "only one design exists"
+
+
+# Levels, and fitness: the paper's Property 2
+
+
+@given(
+    st.lists(
+        st.tuples(rows_of_designs, st.sampled_from([0.0, 0.0, 0.25, 0.5])), min_size=1, max_size=25
+    )
+)
+def test_designs_past_the_limits_come_after_all_within_the_nearest_first(population):
+    rows, beyond = map(list, zip(*population, strict=True))
+    scores = scores_of(rows, beyond=beyond)
+    levels, points = pareto_levels(scores).tolist(), points_of(rows)
+    within = [i for i, one in enumerate(beyond) if one == 0]
+    assert [levels[i] for i in within] == plain_levels([points[i] for i in within])
+    last = max((levels[i] for i in within), default=-1)
+    steps = sorted({*beyond} - {0})
+    assert all(one == 0 or levels[i] == last + 1 + steps.index(one) for i, one in enumerate(beyond))
+    ranking = Ranking.from_scores(chains([[0]] * len(rows)), scores, 1.0)
+    assert (np.diff(ranking.level[ranking.order]) >= 0).all()
+
+
+@given(
+    st.lists(st.tuples(rows_of_designs, st.permutations([0, 1, 2])), min_size=1, max_size=25),
+    st.sampled_from([0.01, 0.5]),
+)
+def test_fitness_is_that_of_the_formula_and_decides_the_order(drawn, epsilon):
+    rows, stages = map(list, zip(*drawn, strict=True))
+    ranking = Ranking.from_scores(chains(stages), scores_of(rows), 2.0, epsilon)
+    lowest = min(spent for _, _, spent in rows)
+    shift = 2 * N_ROWS if lowest == 0 else 0  # beside a design that is free
+    aggregate = np.array(
+        [
+            ((a / N_ROWS) ** 2 + (c / max(a, 1)) ** 2 + ((lowest + shift) / (s + shift)) ** 2)
+            ** 0.5
+            for a, c, s in rows
+        ]
+    )
+    level = np.array(plain_levels(points_of(rows)))
+    base = aggregate.max() / aggregate.min() + epsilon
+    fitness = base ** (level.max() - level).astype(float) * aggregate
+    assert np.exp(ranking.log_fitness) == pytest.approx(fitness, rel=1e-10)
+    assert ranking.selection_probabilities == pytest.approx(fitness / fitness.sum(), rel=1e-10)
+    for one in range(len(rows)):
+        assert (ranking.log_fitness[one] > ranking.log_fitness[level > level[one]]).all()
+    rounded = np.round(aggregate, 12)
+    keys = [(level[i], -rounded[i], max(stages[i]), stages[i], i) for i in ranking.order]
+    assert keys == sorted(keys)
+    first = {tuple(stages[i]): i for i in reversed(ranking.order.tolist())}
+    if len({*zip(rows, map(tuple, stages), strict=True)}) == len(first):  # a design has one score
+        assert {*ranking.distinct.tolist()} == {*first.values()}
+
+
+def test_hundreds_of_levels_do_not_overflow():
+    n_levels = 600
+    rows = [(12, 6, 1000 + i) for i in range(n_levels - 1)] + [(1, 0, 10**6)]
+    ranking = Ranking.from_scores(chains([[0]] * n_levels), scores_of(rows), 1.0)
+    assert np.ptp(ranking.log_fitness) > np.log(np.finfo(float).max)
+    assert ranking.order.tolist() == list(range(n_levels))
+    assert np.isfinite(ranking.selection_probabilities).all()

@@ -11,6 +11,7 @@ import numpy as np
 
 from emsco.costs import CostUnits, FeatureCosts
 from emsco.data.training import TrainingData
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.fitting import Workbench
@@ -282,7 +283,8 @@ class RealInstance:
         costs = FeatureCosts.from_array(data.costs)
         rows = TrainingData.from_table(data.X, data.y, None, costs, "refuse")
         bench = bench_of_split(rows, (data.train, data.held_out))
-        return cls(bench.evaluator(max_stages, min_confidence))
+        grid = ThresholdGrid.single(np.full(len(rows.classes), min_confidence))
+        return cls(bench.evaluator(max_stages, grid))
 
     def landscape(self, max_stages, **options):
         space = DesignSpace(len(self.evaluator.costs.names), max_stages, **options)

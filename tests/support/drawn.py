@@ -123,7 +123,7 @@ class Drawn:
         return RowBits(bank, self.scored, self.units, **options)
 
     def evaluator(self, bits=None, grid=None, **options):
-        bits = bits or self.bits(by_class="metric" in options)
+        bits = bits or self.bits()
         return Evaluator(bits, self.costs, grid or self.grid, MAX_STAGES, **options)
 
     def walk(self, bank=None, n_jobs=1):

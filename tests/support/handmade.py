@@ -28,15 +28,16 @@ from emsco.models.stage_models import (
     parts_of,
 )
 from emsco.scoring.by_class import ByClass
-from emsco.scoring.comparisons import Comparison, Difference, Figures
+from emsco.scoring.comparisons import Comparison, Figures
 from emsco.scoring.error_costs import ErrorCosts
+from emsco.scoring.outcomes import Outcomes
+from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import Scores
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
 COSTS = (1, 2.5, 10, 40)
-SAME = Difference(0.0, 0.1)
-EQUAL = Comparison(SAME, SAME, SAME, (SAME, SAME), (SAME, SAME))  # as good as buying everything
+EQUAL = Comparison((0.0,) * 7, (0.1,) * 7)  # as good as buying everything
 
 
 def make_cascade(
@@ -126,7 +127,18 @@ def make_protocol(seed=0, n_models=1):
 def figures_of(truth, given, cost):
     """Figures of decisions about rows of two classes that cost something each."""
     paid, stage = np.unique(cost, return_inverse=True)
-    return Figures.measure(truth, given, stage, paid, np.ones(len(truth)), np.arange(len(truth)), 2)
+    outcomes = Outcomes(given, stage, np.ones(len(truth)), paid)
+    return Figures.of(outcomes, rows_of(truth, 2))
+
+
+def rows_of(truth, n_classes, weights=None, rows=None):
+    """Scored rows of these classes; each weighs 1 and is scored once, if nothing else is said."""
+    n = len(truth)
+    have_weights = weights is not None
+    weights = weights if have_weights else np.ones(n)
+    rows = np.arange(n) if rows is None else rows
+    ends, units = np.array([n]), np.ones(n, dtype=np.int64)
+    return ScoredRows(np.asarray(truth), n_classes, ends, rows, weights, units, have_weights)
 
 
 def make_branching_front(n_models=1, n_rows=400):

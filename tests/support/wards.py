@@ -12,7 +12,8 @@ from emsco import EMSCOClassifier
 from emsco.designs.grid import ThresholdGrid
 from emsco.fitting import Workbench, fit
 from emsco.fitting.branches import Branched
-from emsco.scoring.walk import Outcomes, Walk
+from emsco.scoring.outcomes import Outcomes
+from emsco.scoring.walk import Walk
 
 COSTS = {"ward": 1, "age": 2, "heart test": 8, "lung test": 9, "scan": 12}
 N_ROWS, N_TRAIN = 900, 600

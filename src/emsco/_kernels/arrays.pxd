@@ -19,7 +19,7 @@ ctypedef const long long[:, ::1] Ints2
 ctypedef long long[::1] OutInts1
 ctypedef long long[:, ::1] OutInts2
 
-ctypedef int[::1] OutSmallInts1
+ctypedef const int[::1] SmallInts1
 ctypedef int[:, :, ::1] OutSmallInts3
 
 ctypedef const short[::1] Stages1

@@ -79,17 +79,6 @@ def mark_rows(
                 accepted[slot, w], correct[slot, w] = accepts, corrects
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _leaving(
-    accepted: Words2, valid: Words1, refused: Bytes1, slot: cython.Py_ssize_t, w: cython.Py_ssize_t
-) -> cython.ulonglong:
-    """Rows that leave at a stage: those that it accepts, or every row if it is refused."""
-    return valid[w] if refused[slot] else accepted[slot, w]
-
-
 def count_exits(
     accepted: Words2,
     correct: Words2,
@@ -97,6 +86,8 @@ def count_exits(
     refused: Bytes1,
     weights: Ints1,
     missing: Words2,
+    prices: Ints2,
+    priced: Ints1,
     designs: Stages2,
     chains: Ints2,
     n_stages: Ints1,
@@ -114,13 +105,16 @@ def count_exits(
     has the stage that buys each feature. If `weights` is empty, each row counts once and `missing`
     is ignored. `undecided` and `blocked` are scratch for one bit per row.
 
-    If `ends` is not empty, rows are also counted by class: class c has the words from `ends[c]` to
-    `ends[c + 1]`, and `exits` and `correct_exits` have a column for each class, over all stages,
-    before those of the stages.
+    Before the stages, `exits` and `correct_exits` have a column for each class, over all stages, if
+    `ends` is not empty: class c has the words from `ends[c]` to `ends[c + 1]`. Before all others
+    comes a column for what the rows spend, if some features are `priced`: `prices` has a line for
+    each of them, with the price of each bit's row times its weight, 0 for padding. A row pays for
+    what a stage buys if it is undecided before.
     """
     n_words = accepted.shape[1]
     is_plain: cython.bint = weights.shape[0] == 0
     n_counted = max(0, ends.shape[0] - 1)
+    n_spent = 1 if priced.shape[0] else 0
     here: cython.ulonglong
     right: cython.ulonglong
     with cython.nogil:
@@ -129,6 +123,9 @@ def count_exits(
                 undecided[w] = _EVERY
             for j in range(n_stages[d]):
                 m = chains[d, j]
+                for f in range(priced.shape[0]):
+                    if designs[d, priced[f]] == j:
+                        exits[d, 0] += _price_of(undecided, prices, f)
                 if not is_plain:
                     _block(missing, designs, d, j, blocked)
                 for c in range(max(1, n_counted)):
@@ -143,7 +140,7 @@ def count_exits(
                             undecided[w] &= ~accepted[m, w]
                     else:
                         for w in range(first, end):
-                            here = undecided[w] & _leaving(accepted, valid, refused, m, w)
+                            here = undecided[w] & (valid[w] if refused[m] else accepted[m, w])
                             weight = 1
                             if not is_plain:
                                 here &= ~blocked[w]
@@ -152,11 +149,11 @@ def count_exits(
                             n_leaving += weight * popcount(here)
                             n_correct += weight * popcount(right)
                             undecided[w] &= ~here
-                    exits[d, n_counted + j] += n_leaving
-                    correct_exits[d, n_counted + j] += n_correct
+                    exits[d, n_spent + n_counted + j] += n_leaving
+                    correct_exits[d, n_spent + n_counted + j] += n_correct
                     if n_counted:
-                        exits[d, c] += n_leaving
-                        correct_exits[d, c] += n_correct
+                        exits[d, n_spent + c] += n_leaving
+                        correct_exits[d, n_spent + c] += n_correct
 
 
 @cython.cfunc
@@ -193,47 +190,6 @@ def _price_of(rows: OutWords1, prices: Ints2, f: cython.Py_ssize_t) -> cython.lo
             total += prices[f, 64 * w + popcount(lowest - 1)]
             bits ^= lowest
     return total
-
-
-def add_prices(
-    accepted: Words2,
-    valid: Words1,
-    refused: Bytes1,
-    missing: Words2,
-    prices: Ints2,
-    priced: Ints1,
-    designs: Stages2,
-    chains: Ints2,
-    spent: OutInts1,
-    undecided: OutWords1,
-    blocked: OutWords1,
-) -> None:
-    """Add to `spent`, per design, what all rows together pay for features with prices by row.
-
-    `prices` has a line for each such feature, `priced` says which it is, and a column for each bit:
-    the price of its row, times its weight, and 0 for padding. A row pays for what a stage buys if
-    it is undecided before. Rows leave as in `count_exits`.
-    """
-    n_words = accepted.shape[1]
-    last: cython.Py_ssize_t
-    with cython.nogil:
-        for d in range(chains.shape[0]):
-            last = -1  # stage after which no priced feature is bought
-            for f in range(priced.shape[0]):
-                last = max(last, designs[d, priced[f]])
-            for w in range(n_words):
-                undecided[w] = _EVERY
-            for j in range(last + 1):
-                for f in range(priced.shape[0]):
-                    if designs[d, priced[f]] == j:
-                        spent[d] += _price_of(undecided, prices, f)
-                if j == last:
-                    break
-                _block(missing, designs, d, j, blocked)
-                for w in range(n_words):
-                    undecided[w] &= blocked[w] | ~_leaving(
-                        accepted, valid, refused, chains[d, j], w
-                    )
 
 
 def follow_stage(

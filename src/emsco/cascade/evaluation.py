@@ -452,7 +452,8 @@ class Evaluation(Objectives):
         n_rows = max(1.0, min(self.rows.cost, self.rows.coverage))
         # The deviation of a sum is at most the sum of the deviations.
         error = (self.deviation_of_cost + costs.deviation(self.by_class)) / math.sqrt(n_rows)
-        seen = costs.total(self, self.by_class, basis="seen", standard_error=error)
+        total = costs.total(self, self.by_class)
+        seen = replace(total, standard_error=error, basis="seen")
         return replace(self, total=SeenTotal(seen, costs, promised))
 
     def to_dict(self) -> dict[str, Any]:

@@ -232,7 +232,7 @@ class BranchSearch:
             return None
         plain = walk if bench.stakes is None else bench.walk(self.grid)
         plain = plain.through([part.way for part in parts])
-        scores = plain.scores(trees, by_class=bench.metric != "accuracy")
+        scores = Scores.of_outcomes(plain.outcomes(trees), plain.scored, bench.metric)
         found = Branched(bench, tuple(parts), trees, scores, beside)
         found = found.take(np.flatnonzero(within_limits(bench, trees, scores)))
         pays = len(found.trees) and self._pays(found, walk, chains, gate)
@@ -424,7 +424,7 @@ def grow_trees(
     costs, bought = bench.data.costs, gate.blocks[bench.blocks.of_feature]
     weights, outcomes = walk.scored.weights, next(walk.outcomes(trunks))
     n_rows, spent = weights.sum(), weights @ outcomes.paid - figures[:, 2]
-    within = np.flatnonzero(spent <= bench.limits.most_spent(n_rows))
+    within = np.flatnonzero(spent <= bench.limits.most[0] * n_rows)
     kept = within[best_sums(figures[within], float(n_rows))]
     others = np.setdiff1d(within, kept)
     others = np.random.default_rng(len(others)).permutation(others)[:_RUNNERS_UP]
@@ -475,23 +475,18 @@ def _sums(
 
 def within_limits(bench: Workbench, trees: Designs, scores: Scores) -> BoolArray:
     """Tell which trees keep the limits on costs and delays."""
-    limits, units = bench.limits, bench.bits.units
-    assert scores.rejected_exits is not None
+    units, costs = bench.bits.units, bench.data.costs
     leaving = scores.exits + scores.rejected_exits
-    mean_delay, worst_delay, worst_cost = np.zeros((3, len(trees)))
+    figures = np.zeros((4, len(trees)))
     for i, fork in enumerate(trees.forks or ()):
-        subsets, worst = fork.design.subsets(), fork.paid
+        subsets = fork.design.subsets()
         # What each stage knows is all that a design of one stage would buy.
         known = subsets @ bench.blocks.members().T
-        worst = worst + units.most_by_price(known) / units.per_one
-        waits = bench.data.costs.waits_after_stages(subsets, fork.design.before)
-        mean_delay[i] = waits @ leaving[i, : len(waits)] / scores.n_rows
-        worst_delay[i], worst_cost[i] = waits.max(), worst.max()
-    is_within: BoolArray = (
-        (scores.spent <= limits.most_spent(scores.n_rows))
-        & (worst_cost <= limits.most_paid())
-        & (limits.beyond_delays(mean_delay, worst_delay) == 0)
-    )
+        worst = fork.paid + units.most_by_price(known) / units.per_one
+        waits = costs.waits_after_stages(subsets, fork.design.before)
+        mean_wait = waits @ leaving[i, : len(waits)] / scores.n_rows
+        figures[:, i] = scores.cost[i], worst.max(), mean_wait, waits.max()
+    is_within: BoolArray = bench.limits.excess(figures, costs) == 0
     return is_within
 
 

@@ -58,6 +58,7 @@ from emsco.models.checkpoint import Checkpoint
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
 from emsco.search.gates import FEWEST_ROWS
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
@@ -521,7 +522,8 @@ class _Steps:
         """
         scores = result.scores
         if self.stakes is not None:  # the search has weighted rows; now each counts as it is
-            scores = bench.walk(self.grid).scores(result.designs, by_class=False)
+            plain = bench.walk(self.grid)
+            scores = Scores.of_outcomes(plain.outcomes(result.designs), plain.scored)
         front = ParetoFront.from_scores(
             result.designs.over(self.blocks.of_feature),
             scores,

@@ -69,7 +69,7 @@ def _askable(
     data, blocks, limits = bench.data, bench.blocks, bench.limits
     costs = blocks.costs(data.costs)
     # Nobody may pay more for a gate than for a whole design.
-    most = min(_MOST_COST * costs.total, limits.most_paid(), limits.most_spent(1))
+    most = min(_MOST_COST * costs.total, *limits.most[:2])
     inputs_of_rows = data.rows[scored_places(bench)]
     needed = np.arange(blocks.n_blocks) == blocks.of_feature[:, None]
     needed |= np.arange(blocks.n_blocks) == blocks.first

@@ -19,7 +19,6 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.constraints import Blocks, Constraints
 from emsco.designs.grid import ThresholdGrid
-from emsco.designs.thresholds import MinConfidence, by_class
 from emsco.front import ParetoFront
 from emsco.models.bank import ModelBank
 from emsco.models.recipe import StageRecipe
@@ -107,15 +106,8 @@ class Workbench:
             rules.max_worst_delay,
         )
 
-    def evaluator(
-        self,
-        max_stages: int,
-        min_confidence: MinConfidence | ThresholdGrid,
-    ) -> Evaluator:
-        """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
-        grid = min_confidence
-        if not isinstance(grid, ThresholdGrid):
-            grid = ThresholdGrid.single(by_class(grid, self.data.classes))
+    def evaluator(self, max_stages: int, grid: ThresholdGrid) -> Evaluator:
+        """Make an evaluator of designs of so many stages with these thresholds."""
         return Evaluator(
             self.bits,
             self.blocks.costs(self.data.costs),
@@ -123,7 +115,6 @@ class Workbench:
             max_stages,
             self.limits,
             self.data.per_row,
-            self.metric,
         )
 
     def _scored(self, data: TrainingData) -> ScoredRows:
@@ -146,7 +137,7 @@ class Workbench:
     def plan(
         self,
         settings: SearchSettings,
-        min_confidence: MinConfidence | ThresholdGrid,
+        grid: ThresholdGrid,
         time_limit: float | None = None,
     ) -> SearchPlan:
         """Choose the search that "auto" means here.
@@ -156,13 +147,13 @@ class Workbench:
         ParameterError
             If "exact" is asked for and out of reach, or no design can be within the limits.
         """
-        evaluator = self.evaluator(settings.max_stages, min_confidence)
+        evaluator = self.evaluator(settings.max_stages, grid)
         return plan_search(evaluator, settings, self.recipe.memory_limit, time_limit)
 
     def search(
         self,
         settings: SearchSettings,
-        min_confidence: MinConfidence | ThresholdGrid,
+        grid: ThresholdGrid,
         rng: Generator,
         *,
         time_limit: float | None = None,
@@ -174,7 +165,7 @@ class Workbench:
         Parameters
         ----------
         settings : SearchSettings
-        min_confidence : float, dict or ThresholdGrid
+        grid : ThresholdGrid
         rng : numpy.random.Generator
         time_limit : float, optional
             Seconds after which the search stops and keeps its best designs so far.
@@ -183,7 +174,7 @@ class Workbench:
         shown : bool
             Whether to draw a progress bar.
         """
-        plan = self.plan(settings, min_confidence, time_limit)
+        plan = self.plan(settings, grid, time_limit)
         with (
             SearchProgress(shown=shown, note=plan.note or plan.forecast) as progress,
             self.bank.reporting(progress.fitting if shown else None),

@@ -22,9 +22,10 @@ from emsco.front.references import Reference, references_of
 from emsco.scoring.by_class import CHANCE, ByClass
 from emsco.scoring.comparisons import Figures
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.outcomes import Outcomes
 from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import Scores
-from emsco.scoring.walk import Outcomes, Walk
+from emsco.scoring.walk import Walk
 
 # A difference is noise below this much coverage, accuracy and share of the cost of everything.
 _MARGINS = np.array([0.02, 0.01, 0.05])
@@ -100,7 +101,7 @@ class Assessor:
             else self._everything_outcomes.given < len(self.labels),
             commonest,
             self.costs.total,
-            None if self.rows.are_plain else self.rows.weights,
+            self.rows.own_weights,
         )
 
     def assessed(
@@ -140,7 +141,7 @@ class Assessor:
             one: tuple[ParetoPoint, Outcomes],
         ) -> tuple[ParetoPoint, Figures]:
             point, outcomes = one
-            figures = self._figures(outcomes)
+            figures = Figures.of(outcomes, self.rows)
             return self._with_results(point, outcomes, figures), figures
 
         workers = self.walk.workers
@@ -154,7 +155,7 @@ class Assessor:
         behind it, and loses that coverage; with `max_loss`, it may lose so much. Scores tell which
         points do, where all rows count alike.
         """
-        if not self.rows.count_alike or self.everything.figures[0] < 1:
+        if not self.rows.count_alike or self.everything.values[0] < 1:
             return list(range(len(points)))
         lowest = 1 - max_loss - _CLOSE
         return [i for i, point in enumerate(points) if point.coverage >= lowest]
@@ -183,7 +184,7 @@ class Assessor:
                 continue
             design = self._design(designs[[i]])
             point = ParetoPoint.from_scores(design, scores, i, per_row=self.evaluator.per_row)
-            figures = self._figures(outcomes)
+            figures = Figures.of(outcomes, self.rows)
             point = self._with_results(point, outcomes, figures)
             yield JudgedDesign(point, designs[[i]], figures.minus(start).shortfall)
 
@@ -192,7 +193,7 @@ class Assessor:
 
         At threshold 1 all are rejected. `label` is its position and `share` that of its class.
         """
-        rows, n_rows = self.rows, len(self.rows)
+        n_rows = len(self.rows)
         given = label if share >= threshold else len(self.labels)
         outcomes = Outcomes(
             given=np.full(n_rows, given, dtype=np.uint8),
@@ -200,25 +201,14 @@ class Assessor:
             confidence=np.full(n_rows, share, dtype=np.float32),
             after=np.zeros(1),
         )
-        counts = [
-            np.bincount(rows.truth, rows.units * which, len(self.labels)).astype(np.int64)
-            for which in (outcomes.given < len(self.labels), outcomes.given == rows.truth)
-        ]
-        exits, correct_exits = (np.array([[one.sum()]]) for one in counts)
-        scores = Scores(
-            int(rows.units.sum()),
-            exits,
-            correct_exits,
-            spent=np.zeros(1),
-            by_class=None if self.evaluator.metric == "accuracy" else np.array([counts]),
-        )
+        scores = Scores.of_outcomes([outcomes], self.rows, self.evaluator.metric)
         design = Design.nothing(self.costs.names, threshold)
         point = ParetoPoint.from_scores(design, scores, 0, per_row=self.evaluator.per_row)
-        return self._with_results(point, outcomes, self._figures(outcomes))
+        return self._with_results(point, outcomes, Figures.of(outcomes, self.rows))
 
     def figures_of(self, design: Designs) -> Figures:
         """Measure the figures of one design over blocks, row by row."""
-        return self._figures(next(self.walk.outcomes(design)))
+        return Figures.of(next(self.walk.outcomes(design)), self.rows)
 
     def beats(self, design: Designs, other: Designs) -> bool:
         """Whether one design is better than another in coverage, accuracy or cost beyond noise."""
@@ -232,7 +222,7 @@ class Assessor:
         self, point: ParetoPoint, outcomes: Outcomes, figures: Figures
     ) -> ParetoPoint:
         """Add confidence, results by class and the comparison with everything to a point."""
-        rows = figures.counts.reshape(point.n_stages, 3, -1)[:, 1:].sum(axis=(1, 2))
+        rows = figures.counts[:, :, 1:].sum(axis=(0, 2))
         weights = np.where(outcomes.given < len(self.labels), self.rows.weights, 0.0)
         sure = np.bincount(outcomes.stage, weights * outcomes.confidence, point.n_stages)
         confidence = np.minimum(1.0, sure / np.where(rows > 0, rows, 1.0))
@@ -240,28 +230,9 @@ class Assessor:
             point,
             # Confidence about weighted rows says nothing about shares of plain ones.
             exit_confidence=None if self.is_staked else tuple(confidence.tolist()),
-            by_class=ByClass.from_labels(
-                self.labels,
-                self.rows.truth,
-                outcomes.given,
-                None if self.rows.are_plain else self.rows.weights,
-            ),
+            by_class=ByClass.from_matrix(self.labels, figures.confusion),
             versus_everything=figures.minus(self.everything),
             shortlisted=True,
-        )
-
-    def _figures(self, outcomes: Outcomes) -> Figures:
-        """Measure what a design does, row by row."""
-        rows = self.rows
-        return Figures.measure(
-            rows.truth,
-            outcomes.given,
-            outcomes.stage,
-            outcomes.after,
-            rows.weights,
-            rows.rows,
-            rows.n_classes,
-            outcomes.by_price,
         )
 
     @cached_property
@@ -278,7 +249,7 @@ class Assessor:
         outcomes = self._everything_outcomes
         if self.evaluator.grid.everything_answers_all:
             outcomes = replace(outcomes, given=self._everything_winner)
-        return self._figures(outcomes)
+        return Figures.of(outcomes, self.rows)
 
     @cached_property
     def _everything_winner(self) -> LabelArray:

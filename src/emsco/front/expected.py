@@ -486,7 +486,7 @@ class OptimismCorrection:
         are those to choose from; `others` are as in `corrected`.
         """
         known = [(one.versus_everything, i) for i, one in enumerate(points)]
-        versus = [(one, i) for one, i in known if one is not None and one.coverage.value >= -_TIE]
+        versus = [(one, i) for one, i in known if one is not None and one.values[0] >= -_TIE]
         if not versus:
             return TOLERATED
         # Designs that nobody has compared with everything differ from it as the others do.
@@ -746,7 +746,7 @@ def _ratio_error(part: FloatArray, whole: FloatArray, groups: IntArray | None) -
 
 def _errors_of(versus: Comparison) -> FloatArray:
     """Standard errors of differences in accuracy and in the recall of each class."""
-    return np.array([versus.accuracy.error, *(one.error for one in versus.recall)])
+    return np.array([versus.errors[1], *versus.errors[3 : 3 + versus.n_classes]])
 
 
 def _expected(

@@ -26,9 +26,8 @@ def unbeaten_by_money(
     for i, point in enumerate(points):
         assert point.by_class is not None
         figures[i] = point.coverage, -money.losses(point.by_class), -point.cost
-    within = -figures[:, 2] <= limits.most_spent(1)
     delays = np.array([point.mean_delay for point in points])
-    within &= limits.beyond_delays(delays, np.zeros(len(points))) == 0
+    within = (-figures[:, 2] <= limits.most[0]) & (delays <= limits.most[2])
     places = np.flatnonzero(within) if within.any() else np.arange(len(points))
     unbeaten: IntArray = places[is_nondominated(figures[places], maximise=True, keep_weakly=False)]
     return unbeaten

@@ -166,9 +166,7 @@ class ParetoPoint(Objectives):
             exits=rows(scores.exits[i, used]),
             correct_exits=rows(scores.correct_exits[i, used]),
             metric=scores.metric,
-            rejected_exits=()
-            if scores.rejected_exits is None
-            else rows(scores.rejected_exits[i, used]),
+            rejected_exits=() if design.is_chain else rows(scores.rejected_exits[i, used]),
         )
 
     @classmethod
@@ -453,7 +451,7 @@ class ParetoPoint(Objectives):
             return costs.total_of_nothing(cheapest, basis)
         if self.money is not None and by_class is not None and costs == self.money:
             return self._searched_total(costs, by_class)
-        total = costs.total(figures, by_class, expected, basis=basis, promised=True)
+        total = costs.total(figures, by_class, expected, promised=True)
         if by_class is None or cheapest is None or not cheapest_label:
             return total
         saved = costs.mean(by_class) - costs.mean(cheapest)
@@ -485,7 +483,7 @@ class ParetoPoint(Objectives):
             "correct_exits": list(self.correct_exits),
             "exit_confidence": self.exit_confidence and list(self.exit_confidence),
             "by_class": None if self.by_class is None else self.by_class.to_lists(),
-            "versus_everything": None if versus is None else versus.to_lists(),
+            "versus_everything": None if versus is None else versus.to_dict(),
             "shortlisted": self.shortlisted,
             "is_simplified": self.is_simplified,
             "is_economical": self.is_economical,

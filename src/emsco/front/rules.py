@@ -30,7 +30,7 @@ from emsco.errors import NoSuchDesign, ParameterError
 from emsco.front.economical import economical_of, why_economical
 from emsco.front.point import ParetoPoint
 from emsco.scoring.error_costs import ErrorCosts, plain_costs
-from emsco.scoring.pareto import fittest_of, knee_of
+from emsco.scoring.pareto import aggregates, knee_of, longest_first
 
 Preference: TypeAlias = str | dict[str, Any]
 
@@ -71,7 +71,8 @@ def choose(
         if by_fitness:
             return 0
         designs = Designs.of(np.array([point.design.stages for point in points]))
-        return fittest_of(designs, coverage, accuracy, cost, costs.smallest)
+        lengths = aggregates(coverage, accuracy, cost, costs.smallest)
+        return int(longest_first(designs, lengths)[0])
     if rule == "one_standard_error":
         # The simplest within a standard error of the best balanced score, of expected figures or
         # of scored ones if a point has no others.

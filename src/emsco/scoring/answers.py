@@ -29,9 +29,9 @@ from emsco.errors import ParameterError
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.outcomes import Outcomes as Outcomes
 from emsco.scoring.rows import ScoredRows
 from emsco.scoring.scores import Scores
-from emsco.scoring.walk import Outcomes as Outcomes
 from emsco.scoring.walk import Walk
 
 __all__ = ["Answers", "Counts", "Outcomes"]
@@ -135,10 +135,8 @@ class Answers:
             A row leaves at the first stage that is so confident.
         """
         chains = self._chains(designs)
-        scores = self._evaluator(min_confidence, int(chains.n_stages.max())).score(chains)
-        # Without exits by stage, so that counts of shallow and deep designs can be joined.
-        accepted, correct = scores.accepted[:, None], scores.correct[:, None]
-        return Counts(scores.n_rows, accepted, correct, scores.spent, scores.per_one)
+        # Room for the deepest design, so that counts of any designs can be joined.
+        return self._evaluator(min_confidence, len(self.costs.names)).score(chains)
 
     def outcomes(
         self, design: Design | ArrayLike, min_confidence: MinConfidence | None = None
@@ -154,11 +152,9 @@ class Answers:
         """
         if not isinstance(design, Design):
             design = Design(self._chains(design).stages[0], self.costs.names)
-        if not design.is_chain:
-            raise ParameterError(f"design must be a chain, got {design!r}.")
-        if design.names != self.costs.names:
+        if not design.is_chain or design.names != self.costs.names:
             raise ParameterError(
-                f"design must be of the features {self.costs.names}, got {design.names!r}."
+                f"design must be a chain of the features {self.costs.names}, got {design!r}."
             )
         if design.thresholds is None:
             min_confidence = check_min_confidence(min_confidence, self.classes)

@@ -17,12 +17,12 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
 from emsco._base.workers import Workers, slices
-from emsco._kernels.counts import add_prices, count_exits, mark_rows
+from emsco._kernels.counts import count_exits, mark_rows
 from emsco.costs import CostUnits
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
-from emsco.designs.slots import Slots
+from emsco.designs.slots import Claim, Slots
 from emsco.errors import ParameterError
 from emsco.models.bank import ModelBank
 from emsco.scoring.rows import ScoredRows
@@ -69,11 +69,6 @@ class Layout:
             ends.append(sum(map(len, weights)))
         shown = np.array(ends if by_class else [], dtype=np.int64)
         return cls(np.concatenate(places), np.concatenate(weights), shown)
-
-    @property
-    def valid(self) -> WordArray:
-        """Bits that stand for rows, not for padding."""
-        return pack(self.rows >= 0)
 
     def spread(self, values: IntArray) -> IntArray:
         """Spread values of rows, (…, n_rows), over bits, each times its weight; 0 for padding."""
@@ -135,8 +130,6 @@ class RowBits:
         Weight of each row of a word.
     missing : ndarray of shape (n_features, n_words)
         Rows that lack a feature; no lines if none lacks any.
-    most_by_price : int or None
-        What all rows together would pay by prices of their own, if they have such.
     n_counted : int
         Classes whose rows are also counted apart; 0 if none are.
     n_ahead : int
@@ -155,7 +148,8 @@ class RowBits:
     ) -> None:
         layout = Layout.of(scored, by_class=by_class)
         self.bank, self.scored, self.units, self.n_jobs = bank, scored, units, n_jobs
-        self._layout, self._valid, self._workers = layout, layout.valid, Workers(n_jobs)
+        self._layout, self._workers = layout, Workers(n_jobs)
+        self._valid = pack(layout.rows >= 0)  # bits that stand for rows, not for padding
         self.n_words, self.n_rows = len(layout.weights), int(scored.units.sum())
         self.word_weights = layout.weights
         self.n_counted = scored.n_classes if by_class else 0
@@ -179,14 +173,16 @@ class RowBits:
         # Rows of weight 1 without missing values take a shorter way.
         is_plain = not len(self.missing) and bool((layout.weights == 1).all())
         self._weights = layout.weights[:0] if is_plain else layout.weights
-        self._prices, self.most_by_price = None, None
+        self._prices = np.zeros((0, 0), dtype=np.int64)
         if units.prices is not None:
             self._prices = layout.spread(units.prices.T)
-            self.most_by_price = int((scored.units @ units.prices).sum())
         split = np.repeat(np.arange(len(scored.ends)), np.diff(scored.ends, prepend=0))
         weights = scored.units.astype(np.float64)
-        # Weight of the rows of each split, and the sum of its squares.
-        self._of_splits = np.bincount(split, weights), np.bincount(split, weights**2)
+        whole, squares = np.bincount(split, weights), np.bincount(split, weights**2)
+        # Splits whose rows weigh anything, what these weigh, and Kish's effective size.
+        self._weighing = np.flatnonzero(whole)
+        self._whole = whole[self._weighing, None]
+        self._sizes = self._whole[:, 0] ** 2 / squares[self._weighing]
         self._numbers: dict[tuple[bytes, bool], int] = {}  # of thresholds, and whether searched
         self._accepted: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         self._correct: WordArray = self._accepted
@@ -202,57 +198,35 @@ class RowBits:
         n_stages = designs.n_stages
         most = int(n_stages.max())
         counts = np.zeros((2, len(designs), self.n_ahead + most), dtype=np.int64)
-        begin = self.n_ahead - self.n_counted  # what rows pay stands before the counts
         stages = np.ascontiguousarray(designs.stages)
 
-        def add(part: slice, here: IntArray) -> None:
-            exits = np.zeros((2, len(here), counts.shape[2] - begin), dtype=np.int64)
-            undecided, blocked = np.empty((2, self.n_words), dtype=np.uint64)
-            some, refused = stages[part], self._refused.view(np.uint8)
+        def add(first: int, chains: IntArray) -> None:
+            part = slice(first, first + len(chains))
             count_exits(
                 self._accepted,
                 self._correct,
                 self._valid,
-                refused,
+                self._refused.view(np.uint8),
                 self._weights,
                 self.missing,
-                some,
-                here,
+                self._prices,
+                self.units.priced,
+                stages[part],
+                chains,
                 n_stages[part],
                 self._layout.ends,
-                exits[0],
-                exits[1],
-                undecided,
-                blocked,
+                counts[0, part],
+                counts[1, part],
+                *np.empty((2, self.n_words), dtype=np.uint64),
             )
-            counts[:, part, begin:] = exits
-            if self._prices is not None:
-                spent = np.zeros(len(here), dtype=np.int64)
-                add_prices(
-                    self._accepted,
-                    self._valid,
-                    refused,
-                    self.missing,
-                    self._prices,
-                    self.units.priced,
-                    some,
-                    here,
-                    spent,
-                    undecided,
-                    blocked,
-                )
-                counts[0, part, 0] = spent
 
         # Each design may need as many slots as it has stages, and all of a part must fit at once.
         for part in slices(len(designs), max(1, self.capacity // most)):
-            first, chains = part.start, self._slots_of_stages(designs[part], grid)
+            chains = self._slots_of_stages(designs[part], grid)
             # Threads pay only where there are words enough to read.
             worth = chains.size * 16 * self.n_words > _WORTH_COUNTING
             size = -(-len(chains) // (self.n_jobs if worth else 1))
-            pieces = [
-                (slice(first + one.start, first + min(one.stop, len(chains))), chains[one])
-                for one in slices(len(chains), size)
-            ]
+            pieces = [(part.start + one.start, chains[one]) for one in slices(len(chains), size)]
             self._workers.run(lambda piece: add(*piece), pieces)
         return counts
 
@@ -318,41 +292,41 @@ class RowBits:
         # The number of the thresholds is part of the key: the same subset has bits at each of them.
         with self._slots.claim(np.column_stack([numbers[levels], words])) as claim:
             if claim.new_slots.size:
-                if len(self._accepted) < self._slots.n_used:
-                    self._make_room()
-                new_words, place = claim.new_keys[:, 1:], np.arange(len(claim.new_keys))
-                if not grid.is_single:  # models answer once for all thresholds of a subset
-                    new_words, place = np.unique(new_words, axis=0, return_inverse=True)
-                models = self.bank.numbers_of(new_words)
-                order = np.argsort(numbers)
-                new_levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
-                places = place.reshape(-1)
-                slots = claim.new_slots
-                rest = slots, new_levels, grid.thresholds, watched
-                self._mark(new_words, models, places, *rest)
+                self._fill(claim, grid, numbers, watched)
         return claim.slots
 
-    def _mark(
-        self,
-        words: WordArray,
-        models: FloatArray,
-        places: IntArray,
-        slots: IntArray,
-        levels: IntArray,
-        thresholds: FloatArray,
-        watched: list[bool],
+    def _fill(
+        self, claim: Claim, grid: ThresholdGrid, numbers: WordArray, watched: list[bool]
     ) -> None:
-        """Mark rows in slots, by the models at `places` and the thresholds at `levels`.
+        """Mark rows in new slots, of subsets at levels with these numbers.
 
         A level that is watched is refused where the models of the splits disagree.
         """
-        reads, scored = self.bank.inputs(subsets_of_words(words, self.bank.n_features)), self.scored
-        order = np.argsort(places, kind="stable")
-        firsts = np.searchsorted(places[order], np.arange(len(words) + 1))
+        if len(self._accepted) < self._slots.n_used:
+            # Pages that are never touched take no memory, so these are zeros, not padded.
+            n_slots, n_used = self._slots.room, len(self._accepted)
+            bits = np.zeros((2, n_slots, self.n_words), dtype=np.uint64)
+            bits[0, :n_used], bits[1, :n_used] = self._accepted, self._correct
+            self._accepted, self._correct = bits
+            self._refused = np.pad(self._refused, (0, n_slots - n_used))
+        slots, words, places = (
+            claim.new_slots,
+            claim.new_keys[:, 1:],
+            np.arange(len(claim.new_keys)),
+        )
+        if not grid.is_single:  # models answer once for all thresholds of a subset
+            words, place = np.unique(words, axis=0, return_inverse=True)
+            places = place.reshape(-1)
+        order = np.argsort(numbers)
+        levels = order[np.searchsorted(numbers[order], claim.new_keys[:, 0])]
+        models, scored = self.bank.numbers_of(words), self.scored
+        reads = self.bank.inputs(subsets_of_words(words, self.bank.n_features))
+        by_model = np.argsort(places, kind="stable")
+        firsts = np.searchsorted(places[by_model], np.arange(len(words) + 1))
 
         def mark(part: slice) -> None:
             winner, confidence = self.bank.engine.scored_answers(reads[part], models[part])
-            here = order[firsts[part.start] : firsts[min(part.stop, len(words))]]
+            here = by_model[firsts[part.start] : firsts[min(part.stop, len(words))]]
             sure = np.empty(len(scored), dtype=np.uint8)
             for level in np.unique(levels[here]).tolist():
                 some = here[levels[here] == level]
@@ -365,41 +339,22 @@ class RowBits:
                     scored.ends,
                     places[some] - part.start,
                     self._layout.rows,
-                    thresholds[level],
+                    grid.thresholds[level],
                     slots[some],
                     self._accepted,
                     self._correct,
                     accepted,
                     sure,
                 )
-                self._refused[slots[some]] = False
-                if watched[level] and len(scored.ends) > 1:
-                    # The full set of features is exempt: there is no other to turn to.
-                    is_part = ~reads[places[some]].all(axis=1)
-                    self._refused[slots[some]] = is_part & self._are_unsteady(accepted.T)
+                # The full set of features is exempt: there is no other to turn to.
+                may_be = watched[level] & ~reads[places[some]].all(axis=1)
+                differ = unsteady(accepted.T[self._weighing] / self._whole, self._sizes)
+                self._refused[slots[some]] = may_be & differ
 
         worth = len(words) * len(scored) > _WORTH_MARKING
         share = -(-len(words) // (4 * self.n_jobs)) if worth else len(words)
         size = min(max(8, share), max(1, _ANSWERS_AT_ONCE // len(scored)))
         self._workers.run(mark, list(slices(len(words), size)))
-
-    def _are_unsteady(self, accepted: IntArray) -> BoolArray:
-        """Tell for which models the splits accept different shares of rows.
-
-        `accepted` has their units, (n_splits, n_models).
-        """
-        every, squared = self._of_splits
-        some = every > 0
-        sizes = every[some] ** 2 / squared[some]  # Kish's effective size
-        return unsteady(accepted[some] / every[some, None], sizes)
-
-    def _make_room(self) -> None:
-        # Pages that are never touched take no memory, so these are zeros, not padded.
-        n_slots, n_used = self._slots.room, len(self._accepted)
-        bits = np.zeros((2, n_slots, self.n_words), dtype=np.uint64)
-        bits[0, :n_used], bits[1, :n_used] = self._accepted, self._correct
-        self._accepted, self._correct = bits
-        self._refused = np.pad(self._refused, (0, n_slots - n_used))
 
 
 def unsteady(shares: FloatArray, sizes: FloatArray) -> BoolArray:

@@ -182,13 +182,11 @@ class ErrorCosts:
     @classmethod
     def from_fields(cls, fields: Fields, name: str, labels: Sequence[object]) -> Self:
         """Read `costs` from a file, under a name, and check them."""
-        lines = fields.items(name)
         try:
-            errors = [line[:-1] for line in lines]
-            rejections = dict(zip(labels, (line[-1] for line in lines), strict=True))
-            given = rejections if any(rejections.values()) else None
-            return cls.from_parameters(errors, given, labels, may_reject=False)
-        except (ParameterError, TypeError, IndexError, ValueError) as error:
+            *errors, rejections = np.array(fields.items(name), dtype=np.float64).T.tolist()
+            given = dict(zip(labels, rejections, strict=True)) if any(rejections) else None
+            return cls.from_parameters(np.transpose(errors), given, labels, may_reject=False)
+        except (ParameterError, TypeError, ValueError) as error:
             fields.refuse(name, "costs that can be used", str(error))
 
     @cached_property
@@ -253,14 +251,13 @@ class ErrorCosts:
 
     def mean_costs(
         self, by_class: ByClass | None = None, *, promised: bool = False
-    ) -> tuple[float, float, float]:
+    ) -> tuple[float, ...]:
         """Mean cost of a correct, a wrong and a rejected row, as some rows were decided.
 
         If none of these rows is of a kind, its mean is what it would be if labels, given as often,
         knew nothing of the class. `promised` is as for `total`.
         """
-        correct, wrong, rejected = self._by_kind(by_class, promised=promised)
-        return correct[0], wrong[0], rejected[0]
+        return tuple(mean for mean, _ in self._by_kind(by_class, promised=promised))
 
     def _by_kind(self, by_class: ByClass | None, *, promised: bool) -> list[tuple[float, float]]:
         """Mean costs of correct, wrong and rejected rows, and their standard errors."""
@@ -270,14 +267,13 @@ class ErrorCosts:
         # Without any rows, all classes are equally likely.
         shares = rows / rows.sum() if rows.any() else np.full((n, 1), 1 / n)
         given = np.append(counts[:, :-1].sum(axis=0), 1.0)
-        right, rejected = np.eye(n, n + 1), np.outer(np.ones(n), np.arange(n + 1) == n)
+        right, rejected = np.eye(n, n + 1), np.tile(np.arange(n + 1) == n, (n, 1))
         by_kind = []
         for kind in (right, 1 - right - rejected, rejected):
             # How often each cell of a kind would be hit if labels knew nothing of the class.
-            usual = shares * given * kind
+            usual, seen = shares * given * kind, counts * kind
             if not usual.any():  # none of its labels would be of this kind
                 usual = shares * kind
-            seen = counts * kind
             # The prior's weight: ten rows for a promise, and at least one where nothing was seen.
             n_usual = max(_STEADY * promised, float(not seen.any()))
             weights = seen + n_usual * usual / usual.sum()
@@ -297,8 +293,6 @@ class ErrorCosts:
         by_class: ByClass | None = None,
         expected: Expected | None = None,
         *,
-        basis: str = "scored",
-        standard_error: float | None = None,
         promised: bool = False,
     ) -> Total:
         """Return the mean total of a row.
@@ -310,11 +304,7 @@ class ErrorCosts:
         by_class : ByClass, optional
             Says what a wrong and a rejected row cost on average.
         expected : Expected, optional
-            The same figures with intervals, for the standard error of the total.
-        basis : str
-            Where the figures come from.
-        standard_error : float, optional
-            Of the total, if it is known otherwise.
+            Where the figures come from: they have intervals, so the total has a standard error.
         promised : bool
             Whether the total is to hold on other rows. A design that is chosen made few errors, and
             these tell little about what its next ones cost. So ten errors and ten rejections are
@@ -325,17 +315,18 @@ class ErrorCosts:
         (correct, _), (wrong, wrong_error), (rejected, rejected_error) = by_kind
         coverage, accuracy = figures.coverage, figures.accuracy
         answered = accuracy * correct + (1 - accuracy) * wrong
-        if expected is not None:
-            # Derivatives of the total by each figure, times that figure's standard error.
-            standard_error = math.hypot(
-                (answered - rejected) * expected.coverage.error,
-                coverage * (correct - wrong) * expected.accuracy.error,
-                expected.cost.error,
-                promised * coverage * (1 - accuracy) * wrong_error,
-                promised * (1 - coverage) * rejected_error,
-            )
-        rejections = (1 - coverage) * rejected
-        return Total(figures.cost, coverage * answered, rejections, standard_error, basis)
+        parts = figures.cost, coverage * answered, (1 - coverage) * rejected
+        if expected is None:
+            return Total(*parts, basis="scored")
+        # Derivatives of the total by each figure, times that figure's standard error.
+        standard_error = math.hypot(
+            (answered - rejected) * expected.coverage.error,
+            coverage * (correct - wrong) * expected.accuracy.error,
+            expected.cost.error,
+            promised * coverage * (1 - accuracy) * wrong_error,
+            promised * (1 - coverage) * rejected_error,
+        )
+        return Total(*parts, standard_error)
 
     def relabelled(self, by_class: ByClass) -> ByClass:
         """Replace each label by the one that costs least for the rows that got it.
@@ -455,17 +446,13 @@ def _by_class(
     if not isinstance(given, Mapping):
         return [(name, given)] * len(labels)
     known = of_labels(given, labels)
-    for label in known:
-        if label not in labels:
+    for label in [*known, *labels]:
+        if label not in labels or label not in known:
+            got = f"{label!r}{what_was_meant(label, labels)}"
+            if label in labels:
+                got = f"none for {label!r}."
             raise ParameterError(
-                f"{name} must name the classes {some(labels)}, got {label!r}"
-                f"{what_was_meant(label, labels)}"
-            )
-    for label in labels:
-        if label not in known:
-            raise ParameterError(
-                f"{name} must have a cost for each of the classes {some(labels)}, got none for "
-                f"{label!r}."
+                f"{name} must have a cost for each of the classes {some(labels)}, got {got}"
             )
     return [(f"{name} {of} {label!r}", known[label]) for label in labels]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice
 from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
 from emsco.costs import FeatureCosts
@@ -15,7 +15,6 @@ from emsco.designs.chromosomes import keys_of, nested_subsets
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
-from emsco.errors import ParameterError
 from emsco.scoring.bits import RowBits
 from emsco.scoring.scores import CostLimits, Scores
 
@@ -37,8 +36,11 @@ class Evaluator:
         Limits on costs and delays. Designs above them are not feasible.
     per_row : float
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
+
+    Attributes
+    ----------
     metric : {"accuracy", "balanced_accuracy"}
-        The objective "accuracy". The balanced one needs bits that are counted by class.
+        The objective "accuracy": the balanced one of bits that are counted by class.
     """
 
     def __init__(
@@ -49,24 +51,17 @@ class Evaluator:
         max_stages: int,
         limits: CostLimits | None = None,
         per_row: float = 1.0,
-        metric: str = "accuracy",
     ) -> None:
-        if check_choice("metric", metric, METRICS) != "accuracy" and not bits.n_counted:
-            raise ParameterError(
-                f'metric must be "accuracy" for rows that are not counted by class, got {metric!r}.'
-            )
         self.bits, self.costs, self.grid = bits, costs, grid
         self.units = bits.units
         self.limits = limits or CostLimits()
-        self.per_row, self.metric = per_row, metric
+        self.per_row, self.metric = per_row, METRICS[bits.n_counted > 0]
         self._max_stages = max_stages
         n_features = bits.bank.n_features
         n_genes = n_features if grid.is_single else 2 * n_features
         self._designs = Slots(UNBOUNDED, n_words=-(-n_genes // 4))
         self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
         self._counts: IntArray = np.zeros((2, 1024, bits.n_ahead + max_stages), dtype=np.int64)
-        # What all rows together, and a rejected row, pay with each design.
-        self._costs: Any = np.zeros((2, 1024), dtype=self.units.features.dtype)
 
     @property
     def n_designs(self) -> int:
@@ -94,17 +89,17 @@ class Evaluator:
     @property
     def most_spent(self) -> float:
         """Most that all rows together may cost, in `units`; infinity without a limit."""
-        return self.limits.most_spent(self.bits.n_rows, self.units.per_one)
+        return float(self.limits.most[0]) * self.bits.n_rows * self.units.per_one
 
     @property
     def most_paid(self) -> float:
         """Most that a single row may cost, in `units`; infinity without a limit."""
-        return self.limits.most_paid(self.units.per_one)
+        return float(self.limits.most[1]) * self.units.per_one
 
     def without_scores(self) -> Self:
         """Return a copy that knows thresholds and costs, but holds no rows and scores nothing."""
         other = copy(self)
-        del other.bits, other._designs, other._subsets, other._counts, other._costs
+        del other.bits, other._designs, other._subsets, other._counts
         return other
 
     def score(self, designs: Designs) -> Scores:
@@ -115,42 +110,35 @@ class Evaluator:
             if claim.new_slots.size:
                 self._count(designs[claim.new_places], claim.new_slots)
         # `take` is several times as fast as an index where each number stands for a few values.
-        counts, n_ahead = self._counts.take(claim.slots, axis=1), self.bits.n_ahead
-        exits, correct_exits = counts[:, :, n_ahead:]
-        by_class = None
-        if self.metric == "balanced_accuracy":
-            by_class = counts[:, :, n_ahead - self.bits.n_counted : n_ahead].swapaxes(0, 1)
-        spent, paid = self._costs.take(claim.slots, axis=1)
-        n_rows, per_one = self.bits.n_rows, self.units.per_one
-        excess = None
-        if self.limits != CostLimits():
-            # Above the cost limits, as a share of the cost of all features, and above the limits
-            # on delays, as a share of all delays one after the other.
-            excess = np.zeros(len(spent))
-            for limit, value, factor in (
-                (self.most_spent, spent, n_rows * per_one),
-                (self.most_paid, paid, per_one),
-            ):
-                over = value > limit
-                excess[over] += (value[over] - limit) / factor
-            excess /= self.costs.total or 1.0
-            if self.limits.has_delays:
-                late = self.limits.beyond_delays(*self.delays(designs, exits))
-                excess += late / (self.costs.delays.sum() or 1.0)
-        return Scores(n_rows, exits, correct_exits, spent, per_one, excess, by_class)
+        counts, ahead = self._counts.take(claim.slots, axis=1), self.bits.n_ahead
+        by_class = counts[:, :, ahead - self.bits.n_counted : ahead].swapaxes(0, 1)
+        exits, correct_exits = counts[:, :, ahead:]
+        paid, n_rows = self._paid(designs), self.bits.n_rows
+        spent = (exits * paid).sum(axis=1) + (n_rows - exits.sum(axis=1)) * paid[:, -1]
+        scores = Scores(
+            n_rows,
+            exits,
+            correct_exits,
+            spent if self.units.prices is None else spent + counts[0, :, 0],
+            self.units.per_one,
+            by_class=by_class if self.bits.n_counted else None,
+        )
+        if self.limits == CostLimits():
+            return scores
+        excess = self.limits.excess(self.limited(designs, scores), self.costs)
+        return replace(scores, excess=excess)
 
-    def worst_costs(self, designs: Designs) -> FloatArray:
-        """Cost of a rejected row with each chain; of the row with the highest prices."""
+    def limited(self, designs: Designs, scores: Scores) -> FloatArray:
+        """What limits are about, in their order: mean and worst cost, mean and worst delay.
+
+        The worst case of a chain is a rejected row with the highest prices.
+        """
         by_price = self.units.most_by_price(designs.stages >= 0)
-        worst: FloatArray = (self._paid(designs)[:, -1] + by_price) / self.units.per_one
-        return worst
-
-    def delays(self, designs: Designs, exits: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and longest time that a row waits with each chain, given its exits."""
+        worst = (self._paid(designs)[:, -1] + by_price) / self.units.per_one
         waits = self.costs.waits_after_stages(nested_subsets(designs.stages, self._max_stages))
-        rejected = self.bits.n_rows - exits.sum(axis=1)
-        waited = (exits * waits).sum(axis=1) + rejected * waits[:, -1]
-        return waited / self.bits.n_rows, waits[:, -1]
+        rejected = scores.n_rows - scores.accepted
+        waited = (scores.exits * waits).sum(axis=1) + rejected * waits[:, -1]
+        return np.array([scores.cost, worst, waited / scores.n_rows, waits[:, -1]])
 
     def refused(self, designs: Designs) -> BoolArray:
         """Tell which chains have a stage about whose threshold the models of the splits disagree.
@@ -167,15 +155,7 @@ class Evaluator:
             pass  # claiming is enough: `n_subsets` counts the distinct ones
         while self._counts.shape[1] < self._designs.n_used:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
-            self._costs = np.concatenate([self._costs, np.zeros_like(self._costs)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts
-        exits = self._counts[0].take(slots, axis=0)[:, self.bits.n_ahead :]
-        paid = self._paid(designs)
-        rejected = self.bits.n_rows - exits.sum(axis=1)
-        self._costs[0, slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
-        self._costs[1, slots] = paid[:, -1] + self.units.most_by_price(designs.stages >= 0)
-        if self.units.prices is not None:
-            self._costs[0, slots] += self._counts[0, slots, 0]
 
     def _paid(self, designs: Designs) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage.

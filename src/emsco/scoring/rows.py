@@ -77,9 +77,14 @@ class ScoredRows:
         return self.labels.astype(np.int64)
 
     @cached_property
-    def are_plain(self) -> bool:
-        """Whether each row is scored once and has no weight of its own: figures are counts."""
-        return not self.have_weights and len(self) == int(self.rows.max()) + 1
+    def are_once(self) -> bool:
+        """Whether each row is scored once."""
+        return len(self) == int(self.rows.max(initial=-1)) + 1
+
+    @property
+    def own_weights(self) -> FloatArray | None:
+        """Weights of the rows; None if all are 1, so that figures are counts."""
+        return self.weights if self.have_weights or not self.are_once else None
 
     @cached_property
     def count_alike(self) -> bool:

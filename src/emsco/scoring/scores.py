@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_number
-from emsco._base.objectives import Objectives
 from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.costs import FeatureCosts
 
-_LARGEST = 1e300
+if TYPE_CHECKING:
+    from emsco.scoring.outcomes import Outcomes
+    from emsco.scoring.rows import ScoredRows
+
 _ROUNDING = 1e-9  # relative; a cost this close above a limit is still within it
+_BY_DESIGN = ("exits", "correct_exits", "spent", "excess", "by_class", "rejected_exits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,6 @@ class CostLimits:
     --------
     >>> str(CostLimits(mean=20, worst=110.5))
     'a mean cost of at most 20 and a worst-case cost of at most 110.5'
-    >>> str(CostLimits(worst_delay=2))
-    'a worst-case delay of at most 2'
     """
 
     mean: float | None = None
@@ -46,50 +48,36 @@ class CostLimits:
     mean_delay: float | None = None
     worst_delay: float | None = None
 
-    def __post_init__(self) -> None:
-        """Check that the limits are costs and times."""
-        for name in ("mean", "worst", "mean_delay", "worst_delay"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), 0, _LARGEST)
-
     def __str__(self) -> str:
         """The limits in words."""
-        named = {
-            "mean cost": self.mean,
-            "worst-case cost": self.worst,
-            "mean delay": self.mean_delay,
-            "worst-case delay": self.worst_delay,
-        }
-        return " and ".join(
-            f"a {name} of at most {m:g}" for name, m in named.items() if m is not None
-        )
+        names = "mean cost", "worst-case cost", "mean delay", "worst-case delay"
+        limits = zip(names, self._limits, strict=True)
+        return " and ".join(f"a {name} of at most {m:g}" for name, m in limits if m is not None)
+
+    @property
+    def _limits(self) -> tuple[float | None, ...]:
+        return self.mean, self.worst, self.mean_delay, self.worst_delay
+
+    @property
+    def most(self) -> FloatArray:
+        """Each limit with room for rounding; infinity where there is none."""
+        return np.array([np.inf if m is None else m * (1 + _ROUNDING) for m in self._limits])
 
     @property
     def has_delays(self) -> bool:
         """Whether a delay is limited."""
         return self.mean_delay is not None or self.worst_delay is not None
 
-    def most_spent(self, n_rows: int, per_one: int = 1) -> float:
-        """Most that all rows together may cost, in units; `per_one` units are a cost of 1."""
-        return _most(self.mean, n_rows * per_one)
+    def excess(self, figures: ArrayLike, costs: FeatureCosts) -> FloatArray:
+        """How far designs are above the limits, all added up; 0 if they are within them.
 
-    def most_paid(self, per_one: int = 1) -> float:
-        """Most that a single row may cost, in units; `per_one` units are a cost of 1."""
-        return _most(self.worst, per_one)
-
-    def beyond_delays(self, mean: FloatArray, worst: FloatArray) -> FloatArray:
-        """Time above the limits on the mean and the worst delay of each design, added up."""
-        beyond = np.zeros(len(mean))
-        for limit, waited in ((self.mean_delay, mean), (self.worst_delay, worst)):
-            over = waited > _most(limit, 1)
-            # Above the limit itself, not above the room for rounding.
-            beyond[over] += waited[over] - (limit or 0.0)
-        return beyond
-
-
-def _most(limit: float | None, factor: float) -> float:
-    """Convert a limit to units, with room for rounding; infinity if there is none."""
-    return np.inf if limit is None else limit * factor * (1 + _ROUNDING)
+        `figures` has a line for each limit and a column for each design. Each counts as a share of
+        the cost of all features, or of their delays one after the other.
+        """
+        wholes = np.repeat([costs.total or 1.0, costs.delays.sum() or 1.0], 2)
+        over = np.maximum(np.asarray(figures).T - self.most, 0) / wholes
+        excess: FloatArray = over.sum(axis=1)
+        return excess
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +95,12 @@ class Scores:
     per_one : int
         Units that make a cost of 1.
     excess : ndarray of shape (n_designs,), optional
-        Amount by which each design exceeds the limits, as a share of the cost of all features,
-        and of their delays one after the other; 0 for designs within the limits. None: no limits.
+        How far each design is above the limits; 0 within them, and where there are none.
     by_class : ndarray of shape (n_designs, 2, n_classes), optional
-        Accepted and correct rows of each class, over all stages. With them, `accuracy` is the
-        balanced one.
+        Accepted and correct rows of each class, over all stages: then `accuracy` is the balanced
+        one. By default, of all classes together.
     rejected_exits : ndarray of shape (n_designs, max_stages), optional
-        Rows that each stage is the last to judge without a label, if the designs branch.
+        Rows that each stage is the last to judge without a label, if a walk has counted them.
     """
 
     n_rows: int
@@ -121,9 +108,42 @@ class Scores:
     correct_exits: IntArray
     spent: IntArray | FloatArray
     per_one: int = 1
-    excess: FloatArray | None = None
-    by_class: IntArray | None = None
-    rejected_exits: IntArray | None = None
+    excess: Any = None
+    by_class: Any = None
+    rejected_exits: Any = None
+
+    def __post_init__(self) -> None:
+        """Fill in what was not given."""
+        if self.excess is None:
+            object.__setattr__(self, "excess", np.zeros(len(self.spent)))
+        if self.by_class is None:
+            of_all = np.stack([self.accepted, self.correct], axis=1)
+            object.__setattr__(self, "by_class", of_all[:, :, None])
+
+    @classmethod
+    def of_outcomes(
+        cls, designs: Iterable[Outcomes], scored: ScoredRows, metric: str = "accuracy"
+    ) -> Self:
+        """Score designs by what they do with each row, each by its weight in units."""
+        of_stages, of_classes, spent = [], [], []
+        for outcomes in designs:
+            counts = outcomes.counts(scored, scored.units).astype(np.int64)
+            accepted = counts[:, :, :-1].sum(axis=2)  # by class and stage
+            correct = np.diagonal(counts, axis1=0, axis2=2).T
+            of_stages.append(np.sum([accepted, correct, counts[:, :, -1]], axis=1))
+            of_classes.append(np.sum([accepted, correct], axis=2))
+            spent.append(scored.units @ outcomes.paid)
+        most = max(one.shape[1] for one in of_stages)
+        wide = [np.pad(one, ((0, 0), (0, most - one.shape[1]))) for one in of_stages]
+        exits, correct_exits, rejected_exits = np.stack(wide, axis=1)
+        return cls(
+            int(scored.units.sum()),
+            exits,
+            correct_exits,
+            np.array(spent),
+            by_class=None if metric == "accuracy" else np.array(of_classes),
+            rejected_exits=rejected_exits,
+        )
 
     def __len__(self) -> int:
         """Number of designs."""
@@ -131,47 +151,31 @@ class Scores:
 
     def __getitem__(self, which: IntArray | BoolArray | list[int]) -> Self:
         """The scores of some of the designs."""
-        return type(self)(
-            self.n_rows,
-            self.exits[which],
-            self.correct_exits[which],
-            self.spent[which],
-            self.per_one,
-            None if self.excess is None else self.excess[which],
-            None if self.by_class is None else self.by_class[which],
-            None if self.rejected_exits is None else self.rejected_exits[which],
-        )
+        some: dict[str, Any] = {}
+        for name in _BY_DESIGN:
+            column = getattr(self, name)
+            some[name] = None if column is None else column[which]
+        return replace(self, **some)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Join the scores of several sets of designs, in order."""
-        limited = any(part.excess is not None for part in parts)
-        by_class = [part.by_class for part in parts if part.by_class is not None]
-        return cls(
-            parts[0].n_rows,
-            np.concatenate([part.exits for part in parts]),
-            np.concatenate([part.correct_exits for part in parts]),
-            np.concatenate([part.spent for part in parts]),
-            parts[0].per_one,
-            # Parts without limits are within them.
-            np.concatenate([part.beyond for part in parts]) if limited else None,
-            np.concatenate(by_class) if by_class else None,
-        )
+        joined: dict[str, Any] = {}
+        for name in _BY_DESIGN:
+            columns = [getattr(part, name) for part in parts]
+            lacks = any(column is None for column in columns)
+            joined[name] = None if lacks else np.concatenate(columns)
+        return replace(parts[0], **joined)
 
     @property
     def metric(self) -> str:
         """The metric that `accuracy` is: "accuracy" or "balanced_accuracy"."""
-        return "accuracy" if self.by_class is None else "balanced_accuracy"
-
-    @property
-    def beyond(self) -> FloatArray:
-        """`excess`, or 0 for each design if there are no limits."""
-        return np.zeros(len(self)) if self.excess is None else self.excess
+        return "accuracy" if self.by_class.shape[2] == 1 else "balanced_accuracy"
 
     @cached_property
     def feasible(self) -> BoolArray:
         """Whether each design is within the limits."""
-        within: BoolArray = self.beyond == 0
+        within: BoolArray = self.excess == 0
         return within
 
     @cached_property
@@ -186,11 +190,6 @@ class Scores:
         total: IntArray = self.correct_exits.sum(axis=1)
         return total
 
-    def objectives(self, which: int) -> Objectives:
-        """The objectives of one design."""
-        columns = self.coverage, self.accuracy, self.cost
-        return Objectives(*(float(column[which]) for column in columns))
-
     @cached_property
     def coverage(self) -> FloatArray:
         """Share of rows that leave with a label."""
@@ -198,16 +197,10 @@ class Scores:
 
     @cached_property
     def accuracy(self) -> FloatArray:
-        """Share of the accepted rows that are correct; 0 if none is accepted.
-
-        With `by_class`, the mean of this share over the classes.
-        """
-        if self.by_class is None:
-            # 0 of 0 labels correct is 0.
-            return self.correct / np.maximum(self.accepted, 1)
+        """Share of the accepted rows that are correct, as a mean over `by_class`; 0 of 0 is 0."""
         accepted, correct = self.by_class[:, 0], self.by_class[:, 1]
-        balanced: FloatArray = (correct / np.maximum(accepted, 1)).mean(axis=1)
-        return balanced
+        shares: FloatArray = (correct / np.maximum(accepted, 1)).mean(axis=1)
+        return shares
 
     @cached_property
     def cost(self) -> FloatArray:

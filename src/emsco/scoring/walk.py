@@ -35,56 +35,14 @@ from emsco.designs.design import Design
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.models.bank import ModelBank, SomeModels
+from emsco.scoring.outcomes import Outcomes
 from emsco.scoring.rows import ScoredRows
-from emsco.scoring.scores import Scores
 
 _WORTH_THREADS = 5000  # scored rows; with fewer, handing designs to threads takes longer
 _AT_ONCE = 64  # subsets, or designs, if rows are few
 _MOST_BYTES = 2**26  # of answers that are kept for designs to come
 MOST_KEPT = 2**25  # bytes of models that are kept after a fit
 _BYTES, _STAGES = 9, 4  # of an answer for a row: a label and a probability; of a usual design
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
-    """What a design does with each scored row.
-
-    Attributes
-    ----------
-    given : ndarray of shape (n_scored,)
-        Position of the label that the row gets; the number of classes if it is rejected.
-    stage : ndarray of shape (n_scored,)
-        Last stage that the row comes to, from 0.
-    confidence : ndarray of shape (n_scored,)
-        Confidence there.
-    after : ndarray of shape (n_stages,)
-        Cost of a row after each stage, without what it pays by its own prices.
-    by_price : ndarray of shape (n_scored,) or None
-        What the row pays by these, if it has such.
-    """
-
-    given: LabelArray
-    stage: IntArray
-    confidence: SingleArray
-    after: FloatArray
-    by_price: FloatArray | None = None
-
-    @property
-    def paid(self) -> FloatArray:
-        """What each row pays."""
-        paid: FloatArray = self.after[self.stage]
-        return paid if self.by_price is None else paid + self.by_price
-
-    def counts(
-        self, scored: ScoredRows, n_stages: int, weights: AnyArray | None = None
-    ) -> AnyArray:
-        """Add up the weights of rows by class, stage and outcome: a label, or a rejection.
-
-        The shape is (n_classes, n_stages, n_classes + 1); each row counts 1 by default.
-        """
-        shape = scored.n_classes, n_stages, scored.n_classes + 1
-        cells = (scored.truth * n_stages + self.stage) * shape[2] + self.given
-        return np.bincount(cells, weights, shape[0] * shape[1] * shape[2]).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,89 +165,70 @@ class Walk:
 
     def outcomes(self, designs: Designs) -> Iterator[Outcomes]:
         """Send all rows through each design."""
-        are_chains = designs.are_chains
-        # Chains that follow one another share the answers of their stages.
-        edges = np.flatnonzero(np.diff(are_chains)) + 1
-        for few in np.split(np.arange(len(designs)), edges):
-            if few.size and not are_chains[few[0]]:
-                yield from (self._outcomes_of_fork(designs[few[[i]]]) for i in range(len(few)))
-            else:
-                yield from self._outcomes_of_chains(designs[few])
-
-    def _outcomes_of_chains(self, designs: Designs) -> Iterator[Outcomes]:
         for part in slices(len(designs), self._at_once):
             some, n_stages = designs[part], designs[part].n_stages
             subsets = nested_subsets(some.stages, int(n_stages.max()))
-            chains = [known[:n] for known, n in zip(subsets, n_stages, strict=True)]
-            learned = self._learn(np.concatenate(chains))
-            answers = [[learned[key] for key in _keys(known)] for known in chains]
-            thresholds = self._thresholds[some.levels[:, : subsets.shape[1]]]
             n_run = np.arange(1, subsets.shape[1] + 1)
             after = self._units.paid(subsets, n_run, 0) / self._units.per_one
-            of_stages = [one[:n] for one, n in zip(after, n_stages, strict=True)]
-            tasks = list(zip(some.stages, chains, answers, thresholds, of_stages, strict=True))
+            thresholds = self._thresholds[some.levels[:, : subsets.shape[1]]]
+            chains = [known[:n] for known, n in zip(subsets, n_stages, strict=True)]
+            learned = self._learn(np.concatenate(chains))
+            of_each = zip(some.stages, chains, thresholds, after, strict=True)
+            tasks = [(learned, *one) for one in of_each]
+            forks = some.forks or (None,) * len(some)
             # A few at a time, as outcomes are as long as there are rows.
             for few in slices(len(tasks), 2 * self.workers.n_jobs):
-                yield from self.workers.map(lambda task: self._follow(*task), tasks[few])
+                followed = self.workers.map(lambda task: self._follow(*task), tasks[few])
+                for one, fork in zip(followed, forks[few], strict=True):
+                    yield one if fork is None else self._branch_off(one, fork)
 
-    def _outcomes_of_fork(self, design: Designs) -> Outcomes:
-        """Send all rows through one design that branches."""
-        trunk, (fork,) = Designs(design.stages, design.levels), design.forks or ()
-        before = next(self._outcomes_of_chains(trunk))
-        given, stage, confidence = (
-            before.given.copy(),
-            before.stage.copy(),
-            before.confidence.copy(),
-        )
-        by_price = None if before.by_price is None else before.by_price.copy()
-        first = int(trunk.n_stages[0])
+    def _follow(
+        self,
+        learned: dict[bytes, tuple[LabelArray, FloatArray]],
+        stages: StageArray,
+        chain: BoolArray,
+        thresholds: FloatArray,
+        after: FloatArray,
+    ) -> Outcomes:
+        """Send all rows through a chain, by what models of its stages say.
+
+        `chain` has the features known after each stage, `thresholds` a line for each stage, and
+        `after` the cost of a row after it.
+        """
+        n_rows, missing = len(self.scored), self.scored.missing
+        given = np.full(n_rows, self.scored.n_classes, dtype=np.uint8)
+        stage, confidence = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.float32)
+        lacks: BoolArray = np.zeros(0, dtype=np.bool_)
+        for j, key in enumerate(_keys(chain)):
+            if missing is not None:
+                # Only the features that a stage buys itself can make it refuse a row.
+                lacks = np.asarray(missing[:, stages == j].any(axis=1))
+            follow_stage(j, *learned[key], thresholds[j], lacks, given, stage, confidence)
+        units, by_price = self._units, None
+        if units.prices is not None:
+            bought = chain[:, units.priced][stage]
+            by_price = units.by_price(bought, units.prices) / units.per_one
+        return Outcomes(given, stage, confidence, after[: len(chain)], by_price)
+
+    def _branch_off(self, before: Outcomes, fork: Fork) -> Outcomes:
+        """Send the rows that are left after the stages before a branch along their parts."""
+        first = len(before.after)
         for part, chain in zip(self.parts, fork.parts, strict=True):
             after = next(part.walk.outcomes(chain))
             is_open = before.given[part.places] == self.scored.n_classes
             to = part.places[is_open]
-            given[to] = after.given[is_open]
-            stage[to] = first + after.stage[is_open]
-            confidence[to] = after.confidence[is_open]
-            if by_price is not None and after.by_price is not None:
-                by_price[to] += after.by_price[is_open]
-            first += int(chain.n_stages[0])
-        return Outcomes(given, stage, confidence, fork.paid, by_price)
+            before.given[to] = after.given[is_open]
+            before.stage[to] = first + after.stage[is_open]
+            before.confidence[to] = after.confidence[is_open]
+            if before.by_price is not None and after.by_price is not None:
+                before.by_price[to] += after.by_price[is_open]
+            first += len(after.after)
+        return replace(before, after=fork.paid)
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
         answers = self._bank.answers(subsets, *self._inputs)
         return _joined([winner for winner, _ in answers])
-
-    def scores(self, designs: Designs, *, by_class: bool) -> Scores:
-        """Score designs by what they do with each row, each by its weight in units.
-
-        With `by_class`, rows of each class are counted too, for balanced accuracy.
-        """
-        scored, n_classes = self.scored, self.scored.n_classes
-        forks = designs.forks or (None,) * len(designs)
-        n_stages = [
-            int(n) if fork is None else fork.design.n_stages
-            for n, fork in zip(designs.n_stages, forks, strict=True)
-        ]
-        exits = np.zeros((3, len(designs), max(n_stages)), dtype=np.int64)
-        classes = np.zeros((len(designs), 2, n_classes), dtype=np.int64)
-        spent = np.zeros(len(designs))
-        for i, outcomes in enumerate(self.outcomes(designs)):
-            counts = outcomes.counts(scored, exits.shape[2], scored.units)
-            correct = np.diagonal(counts, axis1=0, axis2=2)  # by stage and class
-            accepted = counts[:, :, :n_classes].sum(axis=2)
-            exits[:, i] = accepted.sum(axis=0), correct.sum(axis=1), counts[:, :, -1].sum(axis=0)
-            classes[i] = accepted.sum(axis=1), correct.sum(axis=0)
-            spent[i] = scored.units @ outcomes.paid
-        return Scores(
-            int(scored.units.sum()),
-            exits[0],
-            exits[1],
-            spent,
-            by_class=classes if by_class else None,
-            # Of a chain, these are the rows without a label after the last stage.
-            rejected_exits=None if designs.forks is None else exits[2],
-        )
 
     def shares(self, designs: Designs, places: IntArray | None = None) -> SingleArray:
         """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
@@ -316,34 +255,6 @@ class Walk:
         for few in batched(enumerate(self.outcomes(designs)), 2 * self.workers.n_jobs):
             self.workers.run(add, few)
         return shares.swapaxes(0, 1)
-
-    def _follow(
-        self,
-        stages: StageArray,
-        chain: BoolArray,
-        answers: Sequence[tuple[LabelArray, FloatArray]],
-        thresholds: FloatArray,
-        after: FloatArray,
-    ) -> Outcomes:
-        """Send all rows through a chain.
-
-        `chain` has the features known after each stage, `answers` those of its model, `thresholds`
-        a line for each stage, and `after` the cost of a row after it.
-        """
-        n_rows, missing = len(self.scored), self.scored.missing
-        given = np.full(n_rows, self.scored.n_classes, dtype=np.uint8)
-        stage, confidence = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows, dtype=np.float32)
-        lacks: BoolArray = np.zeros(0, dtype=np.bool_)
-        for j, (winner, sure) in enumerate(answers):
-            if missing is not None:
-                # Only the features that a stage buys itself can make it refuse a row.
-                lacks = np.asarray(missing[:, stages == j].any(axis=1))
-            follow_stage(j, winner, sure, thresholds[j], lacks, given, stage, confidence)
-        units, by_price = self._units, None
-        if units.prices is not None:
-            bought = chain[:, units.priced][stage]
-            by_price = units.by_price(bought, units.prices) / units.per_one
-        return Outcomes(given, stage, confidence, after, by_price)
 
     def _learn(self, subsets: BoolArray) -> dict[bytes, tuple[LabelArray, FloatArray]]:
         """Return the likeliest class of each row by the model of each subset, and the confidence.

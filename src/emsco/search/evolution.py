@@ -136,7 +136,7 @@ class _Pool:
         repeated = np.full(len(designs), row)
         with self._vectors.claim(vectors.view(np.uint64)) as claim:
             repeated[claim.new_places] = 0.0
-        points, handicap = self._archive.points(scores), repeated + scores.beyond
+        points, handicap = self._archive.points(scores), repeated + scores.excess
         self.designs = Designs.concatenate([self.designs, designs])
         self.merits = np.concatenate([self.merits, np.column_stack([points, handicap])])
 

@@ -19,7 +19,7 @@ from emsco.designs.space import DesignSpace
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import ParameterError
 from emsco.scoring import Answers, Counts
-from emsco.scoring.pareto import best_balanced_first, fittest_of
+from emsco.scoring.pareto import aggregates, balanced_scores, longest_first
 from emsco.search import operators
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.landscape import Landscape as Landscape
@@ -189,9 +189,10 @@ def choose(rule: str, front: Front, costs: FeatureCosts) -> int:
             f"{len(costs.names)}."
         )
     if check_choice("rule", rule, ("fittest", "balanced")) == "balanced":
-        return int(best_balanced_first(designs, counts, costs.total)[0])
-    figures = counts.coverage, counts.accuracy, counts.cost
-    return fittest_of(designs, *figures, costs.smallest)
+        lengths = balanced_scores(counts, costs.total)
+    else:
+        lengths = aggregates(counts.coverage, counts.accuracy, counts.cost, costs.smallest)
+    return int(longest_first(designs, lengths)[0])
 
 
 def _settings(

@@ -2,16 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.typing import FloatArray, StageArray
+from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.designs.population import Designs
-from emsco.scoring.pareto import Ranking
+from emsco.scoring.pareto import aggregates, exact_objectives, longest_first
 from emsco.scoring.scores import Scores
 from emsco.search.loop import Stop, StopReason
 from emsco.search.operators import initial_population, mutate, recombine, select
 from emsco.search.settings import SearchSettings
+
+
+def pareto_levels(scores: Scores) -> IntArray:
+    """Non-domination level of each design: 0 if no other design dominates it.
+
+    Designs above the limits come after all others, ordered by how far they exceed them.
+    """
+    from moocore import pareto_rank
+
+    feasible = scores.feasible
+    levels: IntArray = np.unique(scores.excess, return_inverse=True)[1].reshape(-1)
+    if feasible.any():
+        levels[feasible] = pareto_rank(exact_objectives(scores[feasible]), maximise=True)
+        levels[~feasible] += levels[feasible].max()
+    return levels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """A ranked population: level, log fitness and order.
+
+    `order` lists the designs from the fittest down. Of equally fit designs, fewer stages come
+    first, then the smaller chromosome. Equal designs have the same number in `chromosome`.
+    """
+
+    level: IntArray
+    log_fitness: FloatArray
+    order: IntArray
+    chromosome: FloatArray
+
+    @classmethod
+    def from_scores(
+        cls, designs: Designs, scores: Scores, smallest_cost: float, epsilon: float = 0.01
+    ) -> Self:
+        """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
+        level = pareto_levels(scores)
+        aggregate = aggregates(scores.coverage, scores.accuracy, scores.cost, smallest_cost)
+        # Any better level outweighs the largest ratio of aggregates.
+        base = aggregate.max() / aggregate.min() + epsilon
+        log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
+        # Sort by level first: a better level always means higher fitness, and levels are whole
+        # numbers, while the logarithm of a large power is rounded.
+        order = longest_first(designs, aggregate)
+        order = order[np.argsort(level[order], kind="stable")]
+        return cls(level, log_fitness, order, designs.chromosomes())
+
+    @property
+    def distinct(self) -> IntArray:
+        """The distinct designs, from the fittest down."""
+        sorted_chromosomes = self.chromosome[self.order]  # equal designs are neighbours here
+        repeats = sorted_chromosomes[1:] == sorted_chromosomes[:-1]
+        first: IntArray = self.order[np.concatenate([[True], ~repeats])]
+        return first
+
+    @property
+    def selection_probabilities(self) -> FloatArray:
+        """Share of each design in the roulette wheel."""
+        # Relative to the fittest, as fitness itself overflows with many levels.
+        weight = np.exp(self.log_fitness - self.log_fitness.max())
+        shares: FloatArray = weight / weight.sum()
+        return shares
 
 
 class PaperLoop:

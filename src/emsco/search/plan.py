@@ -179,14 +179,13 @@ class SearchPlan:
         scores, evaluator = result.scores, self.evaluator
         if scores.feasible.all():
             return
-        nearest = [int(np.argmin(scores.beyond))]
+        nearest = [int(np.argmin(scores.excess))]
         design = result.designs[nearest]
-        needed = [scores.cost[nearest], evaluator.worst_costs(design)]
-        if evaluator.limits.has_delays:
-            needed += evaluator.delays(design, scores.exits[nearest])
+        needed = evaluator.limited(design, scores[nearest])[:, 0].tolist()
+        needed = needed if evaluator.limits.has_delays else needed[:2]
         raise NoSuchDesign(
             f"a design must have {evaluator.limits}, but the nearest found needs "
-            f"{CostLimits(*(float(one[0]) for one in needed))}; {result.stop_reason}."
+            f"{CostLimits(*needed)}; {result.stop_reason}."
         )
 
 
