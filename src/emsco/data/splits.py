@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,13 +9,17 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from emsco._base.checks import is_number
 from emsco._base.text import brief, first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.data.keys import Keys
-from emsco.data.single_rows import SingleRows
 from emsco.errors import DataError, ParameterError
 
 Split = tuple[IntArray, IntArray]
@@ -81,9 +84,6 @@ def make_splits(
         splitter = _auto_splitter(labels[kept], X.shape[1], classes, groups, seed, repeat)
     else:
         splitter = _splitter(cv, labels, classes, seed)
-        # Rows at single precision are made double only where someone else's code may look at them.
-        if isinstance(X, SingleRows) and not is_number(cv):
-            X = np.asarray(X)  # a splitter of the user's may look at them
     rows = X if len(kept) == len(labels) else X[kept]
     try:
         pairs = [
@@ -201,42 +201,10 @@ class _ScoredFraction:
                 f"class {self.classes[label]!r} has one row, which trains and scores no design.",
                 stacklevel=6,
             )
-        once = np.flatnonzero(sizes[labels] == 1)
-        many = np.flatnonzero(sizes > 1).tolist()
-        train, scored = self._drawn([np.flatnonzero(labels == label) for label in many])
-        yield np.concatenate([train, once]), scored
-
-    def _drawn(self, by_class: list[IntArray]) -> list[IntArray]:
-        """Draw the rows that `StratifiedShuffleSplit` would, in a quarter of its time.
-
-        A seed draws what it always drew, so all calls of `rng` are those of that class.
-        """
-        rng, sizes = np.random.RandomState(self.seed), np.array([len(rows) for rows in by_class])
-        n_scored = math.ceil(self.share * sizes.sum())
-        n_trained = int(sizes.sum()) - n_scored
-        for part, n_rows in (("score", n_scored), ("train", n_trained)):
-            if n_rows < len(sizes):
-                raise ValueError(f"{n_rows} would {part}, fewer than the {len(sizes)} classes.")
-        n_train = _in_proportion(sizes, n_trained, rng)
-        # Drawn and thrown away: `StratifiedShuffleSplit` draws here, and later draws depend on it.
-        _in_proportion(sizes - n_train, n_scored, rng)
-        mixed = [rows[rng.permutation(len(rows))] for rows in by_class]
-        cuts = [np.split(rows, [n]) for rows, n in zip(mixed, n_train.tolist(), strict=True)]
-        return [rng.permutation(np.concatenate(part)) for part in zip(*cuts, strict=True)]
-
-
-def _in_proportion(sizes: IntArray, n_drawn: int, rng: np.random.RandomState) -> IntArray:
-    """Share draws out among classes by size; what is left goes to the largest fractions."""
-    exact = sizes / sizes.sum() * n_drawn
-    n_of_class: IntArray = np.floor(exact).astype(np.int64)
-    fractions = exact - n_of_class
-    for fraction in np.unique(fractions)[::-1]:
-        # Classes with the same fraction draw lots for what is left.
-        alike, n_left = np.flatnonzero(fractions == fraction), n_drawn - int(n_of_class.sum())
-        if n_left <= 0:
-            break
-        n_of_class[rng.choice(alike, min(n_left, len(alike)), replace=False)] += 1
-    return n_of_class
+        once, many = np.flatnonzero(sizes[labels] == 1), np.flatnonzero(sizes[labels] > 1)
+        splitter = StratifiedShuffleSplit(1, test_size=self.share, random_state=self.seed)
+        train, scored = next(splitter.split(many, labels[many]))
+        yield np.concatenate([many[train], once]), many[scored]
 
 
 def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], min_rows: int, why: str) -> None:
