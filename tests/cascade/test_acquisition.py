@@ -351,7 +351,10 @@ class TestMalformedTables:
             (pd.DataFrame({"pulse": [1, 2, 3]}), "a column 'age', got ['pulse']."),
             (pl.DataFrame({"Age": [1, 2, 3]}), "a column 'age', got ['Age']."),
             (dict.fromkeys(range(1000)), f"a column 'age', got {str([*range(99)])[:59]}…."),
-            ({"age": [1, 2, 3], "pulse": [1, 2]}, "3 rows, one per id, got shape (2,) for 'pulse'."),
+            (
+                {"age": [1, 2, 3], "pulse": [1, 2]},
+                "3 rows, one per id, got shape (2,) for 'pulse'.",
+            ),
             ({"age": 1, "pulse": 2}, "3 rows, one per id, got shape () for 'age'."),
             (
                 {"age": np.zeros((3, 2)), "pulse": [1, 2, 3]},

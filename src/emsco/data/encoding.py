@@ -277,21 +277,17 @@ class Encoding:
 
         The first half marks values that are there, the second half those that are missing.
         """
-        limits = np.full((2, self.n_inputs), np.inf)
-        limits[0] = -np.inf
-        for code, start in zip(self.codes, self.starts, strict=False):
-            limits[:, start] = code.limits
-        outside = (rows < limits[0]) | (rows > limits[1])
         marks = np.zeros((len(rows), 2 * len(columns)), dtype=np.bool_, order="F")
         for i, column in enumerate(columns):
-            code, inputs = self.code_of[column], self.inputs_of(column)
+            code, start = self.code_of[column], self.inputs_of(column).start
+            values = rows[:, start]
             if self._was_never_missing(code):
-                marks[:, len(columns) + i] = np.isnan(rows[:, inputs.start])
+                marks[:, len(columns) + i] = np.isnan(values)
             if code.kind == "category":
-                of_values = slice(inputs.start, inputs.start + code.n_values)
-                marks[:, i] = (rows[:, of_values] == 0).all(axis=1)
+                marks[:, i] = (rows[:, start : start + code.n_values] == 0).all(axis=1)
             else:
-                marks[:, i] = outside[:, inputs.start]
+                low, high = code.limits
+                marks[:, i] = (values < low) | (values > high)
         return marks
 
     def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
@@ -369,26 +365,17 @@ class Encoding:
     @classmethod
     def from_dict(cls, fields: Fields) -> Self:
         """Create an encoding from the fields of a file, and check them."""
-        features = fields.texts("features")
+        features, columns = fields.texts("features"), fields.many_fields("columns")
         if (gaps := fields.text("gaps")) not in GAPS:
             fields.refuse("gaps", f"one of {', '.join(GAPS)}", gaps)
-        place, feature_of = {name: i for i, name in enumerate(features)}, []
-        codes: dict[str, ColumnCode] = {}
-        for column in fields.many_fields("columns"):
-            if (feature := column.text("feature")) not in place:
-                column.refuse("feature", "one of the features", feature)
-            code = ColumnCode.from_dict(column)
-            if code.marks_missing and gaps != "impute":
-                column.refuse("marks_missing", "false unless gaps are imputed", True)  # noqa: FBT003
-            # Two columns of one name could not be told apart in a table.
-            if code.name in codes:
-                column.refuse("name", "different from those before", code.name)
-            codes[code.name] = code
-            feature_of.append(place[feature])
-        known = set(feature_of)
-        if lacking := [name for name, i in place.items() if i not in known]:
-            fields.refuse("columns", f"columns of all features, {lacking[0]!r} too", len(codes))
-        return cls(tuple(codes.values()), tuple(features), tuple(feature_of), gaps)
+        codes = tuple(map(ColumnCode.from_dict, columns))
+        if gaps != "impute" and any(code.marks_missing for code in codes):
+            fields.refuse("gaps", "'impute' if a column marks missing values", gaps)
+        names, bought = [code.name for code in codes], [one.text("feature") for one in columns]
+        # Two columns of one name could not be told apart in a table.
+        if len(set(names)) < len(names) or set(bought) != set(features):
+            fields.refuse("columns", f"columns of all features {features}, each once", names)
+        return cls(codes, tuple(features), tuple(map(features.index, bought)), gaps)
 
     @cached_property
     def code_of(self) -> dict[str, ColumnCode]:

@@ -45,9 +45,15 @@ def column_names(X: Any) -> list[Any]:
 
 
 def check_table(X: Any) -> None:
-    """Refuse a table that has no rows, or has a column twice."""
-    if not len(X):
+    """Refuse a table without rows or columns, or with a column twice."""
+    n_rows, n_columns = X.shape
+    if not n_rows:
         raise DataError("X must have rows, got none.")
+    if not n_columns:
+        raise DataError(
+            f"X must have columns, got 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is "
+            "required."  # in the words of scikit-learn
+        )
     columns = column_names(X)
     check_named(columns, columns)
 
@@ -91,8 +97,13 @@ def as_table(X: Any, what: str = "X") -> Any:
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
             array = np.asarray(X, dtype=object)
     except Exception as error:  # whatever an object raises that is asked for its values
+        said = first_line(error).split(". ")[0].rstrip(".")
+        if isinstance(X, list) and all(has(row, "__len__") for row in X):
+            n_values = [len(row) for row in X]
+            row = next((i for i, n in enumerate(n_values) if n != n_values[0]), 0)
+            said = f"row 0 has {n_values[0]} values, row {row} has {n_values[row]}" if row else said
         raise DataError(
-            f"{what} must be a table of rows and columns: {shorten(first_line(error), 200)}."
+            f"{what} must be a table of rows and columns, but: {shorten(said, 200)}."
         ) from None
     if array.dtype.kind == "c":
         raise DataError(
@@ -194,7 +205,9 @@ class Table:
     def _of_two_kinds(self, values: list[Any], name: str) -> DataError:
         """Return the error about a column whose values have no type in common."""
         known = [(row, value) for row, value in enumerate(values) if not is_missing(value)]
-        row, value = next((one for one in known if _kind(one[1]) != _kind(known[0][1])), known[0])
+        row, value = next(
+            (one for one in known if kind_of(one[1]) != kind_of(known[0][1])), known[0]
+        )
         row += self.first_row
         return DataError(
             f"{self.what} must hold only numbers, only text or only truth values in a column, got "
@@ -365,8 +378,10 @@ def text_of(value: Any) -> str | None:
     return str(value)
 
 
-def _kind(value: Any) -> str:
-    """Return the kind of a single value: those of one kind have a type in common."""
+def kind_of(value: Any) -> str:
+    """Return the kind of a single value; those of one kind have a type in common."""
     if isinstance(value, (bool, np.bool_)):
         return "truth"
-    return "number" if isinstance(value, (int, float, np.number)) else type(value).__name__
+    if isinstance(value, (int, float, np.number)):
+        return "number"
+    return "text" if isinstance(value, str) else type(value).__name__
