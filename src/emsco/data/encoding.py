@@ -104,7 +104,7 @@ class Encoding:
         if (is_empty := missing.all(axis=0)).any():
             raise without_values(names[int(np.argmax(is_empty))], what)
         # A mark is one more input, so only columns that had missing values in training get one.
-        marks = (missing.any(axis=0) & (gaps == "impute")).tolist()
+        marks: list[bool] = np.logical_and(missing.any(axis=0), gaps == "impute").tolist()
         marked = [
             replace(code, marks_missing=mark) for code, mark in zip(codes, marks, strict=True)
         ]

@@ -166,7 +166,7 @@ class Table:
                 )
             self._table = X
             if X.dtype.kind in "fiub":
-                self.known = ("number",) * len(names)
+                self.known = tuple("number" for _ in names)
             return
         import narwhals as nw
 

@@ -205,7 +205,7 @@ class Inspection:
     alone : dict
         By column, the balanced accuracy on unseen rows of a rule that sees nothing else.
     data_issues : tuple of DataIssue
-        Leaks, ids, copies, constants, rare classes and the like.
+        Leaks, ids, copies, constants and columns with hardly any value.
     notes : tuple of str
         Sentences about columns that a fit would refuse, gaps, odd zeros, and names like that of the
         target.
