@@ -143,6 +143,7 @@ def test_rows_of_weight_0_do_not_count_and_few_rows_tell_nothing():
     assert issues_of(odd) == []
     assert issues_of(odd, weights=1.0 * (np.arange(N) >= 200)) == [("constant", "a")]
     assert issues_of({"id": np.arange(49), "one": 1, "y": Y[:49]}, Y[:49]) == []
+    assert issues_of({"one": np.ones(N)}) == [("constant", "one")]
 
 
 def test_shares_of_classes_are_by_weight_and_the_largest_come_first():

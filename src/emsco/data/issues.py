@@ -19,7 +19,7 @@ from emsco.data.training import TrainingData
 from emsco.errors import DataWarning
 
 _SEED = 20_221_101  # the same rows each time, so that the same data get the same warnings
-_SAMPLE = 4_000  # rows of a sample, all classes together
+_SAMPLE = 2_000  # rows of a sample, all classes together
 _LEAST_ROWS, _LEAST_LEAK_ROWS = 50, 100  # in smaller tables, all of this happens by chance
 _LEAST_OF_CLASS = 20  # rows; accuracy on a smaller class is a guess
 _LEAK = 0.99  # balanced accuracy of a single column on unseen rows
@@ -114,7 +114,9 @@ def suspects(data_issues: Iterable[DataIssue]) -> frozenset[str]:
     return frozenset(one.subject for one in data_issues if one.kind in kinds)
 
 
-def to_leave_out(data_issues: Iterable[DataIssue], keep: Collection[str]) -> tuple[DataIssue, ...]:
+def to_leave_out(
+    data_issues: Iterable[DataIssue], keep: Collection[str] = ()
+) -> tuple[DataIssue, ...]:
     """Leaks, ids and copies, which nobody should buy before looking, but for those to `keep`.
 
     Of columns that tell the same, the cheapest is not among them, or the first if they cost alike.
@@ -150,7 +152,7 @@ def id_issue(name: str, n_different: int, n_rows: int) -> DataIssue | None:
 
 
 class _CountedRows:
-    """The rows of training data that count, and up to about 4,000 of them, class by class.
+    """The rows of training data that count, and up to about 2,000 of them, class by class.
 
     A column is one number for each row: its value or the position of its category, NaN if missing.
     """
@@ -263,8 +265,9 @@ def _copies(table: _CountedRows, issues: Collection[str]) -> Iterator[DataIssue]
     order = np.argsort(marks, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(marks[order]) > 1e-7) + 1):
         # The cheapest is kept, and of equal ones the first.
-        kept, *others = sorted((there[place] for place in group), key=lambda i: (cost_of[i], i))
-        for i in others:
+        members = sorted((there[place] for place in group), key=lambda i: (cost_of[i], i))
+        for i in members[1:]:
+            kept = members[0]
             if not is_copy(*(table.plain(k, table.column(k)) for k in (kept, i))):
                 continue
             words = f"tells the same as column {encoding.columns[kept]!r}"
