@@ -76,7 +76,7 @@ def as_table(X: Any, what: str = "X") -> Any:
     """
     check_in_memory(X, what)
     named = [isinstance(name, str) for name in column_names(X)]
-    if any(named):
+    if is_frame(X) and (any(named) or not named):
         if not all(named):
             raise DataError(
                 f"{what} must have text as names of all columns or of none, got "
