@@ -255,7 +255,7 @@ BAD = [
     (Monitor, {"cascade": CASCADE, "min_recall": {"dead": 0.9}}, "'dead'"),
     (Monitor, {"cascade": CASCADE, "min_accuracy": 0.9, "delta": 1}, "1"),
     (learn, {"table": pa.table({"a": [datetime.date(2026, 1, 1)]})}, "'a'"),
-    (learn, {"table": pa.table({"a": [b"a"]})}, "bytes"),
+    (learn, {"table": pa.table({"a": [b"a"]})}, "binary"),
     (learn(pd.DataFrame(COLUMNS)).rows, {"table": pd.DataFrame({**COLUMNS, "ill": "no"})}, "'ill'"),
     (make_selective_scorer, {"metric": "price"}, "'price'"),
     (make_selective_scorer, {"metric": "cost", "greater_is_better": True}, "greater_is_better"),

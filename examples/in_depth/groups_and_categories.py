@@ -39,7 +39,7 @@ clf.fit(X_train, y_train)
 print(clf.cascade_)
 print(clf.evaluate(X_test, y_test))
 print(f"The first stage asks for the columns {', '.join(clf.cascade_.open().needs)}.")
-print(f"The stage models read {', '.join(clf.cascade_.encoding.input_names)}.")
+print(f"The columns are {clf.cascade_.encoding.kinds}.")
 
 figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")

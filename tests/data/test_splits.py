@@ -1,4 +1,4 @@
-"""Splits: every valid way to choose the scored rows, and refusals of the others."""
+"""Splits: every valid way to choose the scored rows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    LeaveOneOut,
-    PredefinedSplit,
-    ShuffleSplit,
-    StratifiedShuffleSplit,
-)
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
 from emsco.data import splits as splits_module
 from emsco.data.splits import make_splits
@@ -24,67 +17,49 @@ CLASSES = ["no", "yes"]
 FIRST, LAST = np.arange(40), np.arange(40, 60)
 
 
-def split(cv, y=Y, groups=None, seed=0):
-    return make_splits(cv, X[: len(y)], y, CLASSES, groups, seed)
+def split(cv, y=Y, groups=None, seed=0, **settings):
+    return make_splits(cv, X[: len(y)], y, CLASSES, groups, seed, **settings)
 
 
 def as_lists(splits):
-    return [(train.tolist(), held_out.tolist()) for train, held_out in splits]
+    return [(train.tolist(), scored.tolist()) for train, scored in splits]
 
 
-class TestFraction:
-    @pytest.mark.parametrize("cv", [1 / 3, 0.25, np.float32(0.5)])
-    def test_that_share_of_every_class_is_held_out(self, cv):
-        ((train, held_out),) = split(cv)
-        assert len(held_out) == round(60 * cv)
-        assert abs(Y[held_out].sum() - 20 * cv) < 1
-        assert sorted([*train, *held_out]) == list(range(60))
-
-    def test_only_the_seed_decides_the_rows(self):
-        assert as_lists(split(1 / 3, seed=4)) == as_lists(split(1 / 3, seed=4))
-        assert as_lists(split(1 / 3, seed=4)) != as_lists(split(1 / 3, seed=5))
-
-
-class TestFolds:
-    @pytest.mark.parametrize("cv", [2, 5, np.int64(20)])
-    def test_each_row_is_held_out_once_and_every_fold_has_its_share_of_each_class(self, cv):
-        splits = split(cv)
-        assert len(splits) == cv
-        assert sorted(np.concatenate([held_out for _, held_out in splits])) == list(range(60))
-        for train, held_out in splits:
-            assert sorted([*train, *held_out]) == list(range(60))
-            assert abs(Y[held_out].sum() - 20 / cv) < 1
-
-    def test_the_seed_alone_decides_the_folds(self):
-        assert as_lists(split(5, seed=4)) == as_lists(split(5, seed=4))
-        assert as_lists(split(5, seed=4)) != as_lists(split(5, seed=5))
+@settings(max_examples=60)
+@given(
+    cv=st.sampled_from([1 / 3, 0.25, np.float32(0.5), 2, 5, np.int64(20), "auto"]),
+    seed=st.integers(0, 2**31 - 2),
+)
+def test_scored_rows_have_their_share_of_each_class_and_only_the_seed_decides(cv, seed):
+    splits = split(cv, seed=seed)
+    for train, scored in splits:
+        assert sorted([*train, *scored]) == list(range(60))
+        assert abs(Y[scored].sum() - len(scored) / 3) < 1
+    n_times = np.bincount(np.concatenate([scored for _, scored in splits]), minlength=60)
+    if isinstance(cv, (float, np.floating)):
+        assert n_times.sum() == round(60 * float(cv))
+    else:
+        assert n_times.tolist() == [4 if cv == "auto" else 1] * 60
+        assert len(splits) == (20 if cv == "auto" else cv)
+    assert as_lists(splits) == as_lists(split(cv, seed=seed))
+    assert as_lists(splits) != as_lists(split(cv, seed=seed + 1))
 
 
 class TestAuto:
-    def test_few_rows_make_five_folds_four_times_over(self):
+    def test_few_rows_are_folded_four_times_over_the_first_time_as_by_a_number(self):
         splits = split("auto")
-        scored = np.concatenate([scored for _, scored in splits])
-        assert len(splits) == 20
-        assert np.bincount(scored).tolist() == [4] * 60
-        assert as_lists(splits[:5]) == as_lists(split(5))
+        assert as_lists(splits[:5]) == as_lists(split(5)) == as_lists(split("auto", repeat=False))
         assert len({str(pair) for pair in as_lists(splits)}) == 20
 
-    def test_a_middling_number_of_rows_makes_five_folds(self, monkeypatch):
+    def test_more_rows_make_five_folds_and_many_hold_out_a_third(self, monkeypatch):
         monkeypatch.setattr(splits_module, "FEW_VALUES", X.size)
         assert as_lists(split("auto", seed=3)) == as_lists(split(5, seed=3))
-
-    def test_many_rows_hold_out_a_third(self, monkeypatch):
         monkeypatch.setattr(splits_module, "MANY_ROWS", 60)
         assert as_lists(split("auto", seed=3)) == as_lists(split(1 / 3, seed=3))
 
-    def test_folds_are_not_repeated_where_fits_are_slow(self):
-        splits = make_splits("auto", X, Y, CLASSES, None, 0, repeat=False)
-        assert as_lists(splits) == as_lists(split(5))
-
     @pytest.mark.parametrize("n_rare", [2, 3, 4])
     def test_a_rare_class_makes_fewer_folds(self, n_rare):
-        splits = split("auto", y=(np.arange(60) < n_rare).astype(np.uint8))
-        assert len(splits) == 4 * n_rare
+        assert len(split("auto", y=(np.arange(60) < n_rare).astype(np.uint8))) == 4 * n_rare
 
     def test_a_class_of_one_row_holds_out_a_third_with_a_warning(self):
         y = (np.arange(60) % 2).astype(np.uint8)
@@ -97,21 +72,17 @@ class TestAuto:
     def test_rows_of_weight_0_are_no_rows(self):
         weights = (np.arange(60) % 4 > 0).astype(float)
         kept = np.flatnonzero(weights)
-        splits = make_splits("auto", X, Y, CLASSES, None, 0, weights)
         without = make_splits("auto", X[kept], Y[kept], CLASSES, None, 0)
-        assert as_lists(splits) == as_lists((kept[a], kept[b]) for a, b in without)
+        assert as_lists(split("auto", weights=weights)) == as_lists(
+            (kept[a], kept[b]) for a, b in without
+        )
 
-    def test_groups_stay_together_in_every_fold(self):
-        groups = np.array([f"patient {i // 4}" for i in range(60)])
+    @pytest.mark.parametrize(("size", "n_splits"), [(4, 20), (20, 12)])
+    def test_groups_stay_together_and_few_of_them_make_fewer_folds(self, size, n_splits):
+        groups = np.array([f"patient {i // size}" for i in range(60)])
         splits = split("auto", groups=groups)
-        assert len(splits) == 20
-        for train, scored in splits:
-            assert not set(groups[train]) & set(groups[scored])
-        scored = np.concatenate([scored for _, scored in splits])
-        assert np.bincount(scored).tolist() == [4] * 60
-
-    def test_few_groups_make_fewer_folds(self):
-        assert len(split("auto", groups=np.arange(60) // 20)) == 12
+        assert len(splits) == n_splits
+        assert not any(set(groups[train]) & set(groups[scored]) for train, scored in splits)
 
     def test_many_rows_hold_out_some_groups(self, monkeypatch):
         monkeypatch.setattr(splits_module, "MANY_ROWS", 60)
@@ -122,69 +93,25 @@ class TestAuto:
         assert 12 <= len(scored) <= 28
 
 
-class TestSplitters:
-    def test_a_predefined_split_is_taken_as_it_is(self):
-        fold = np.where(np.arange(60) < 40, -1, 0)
-        assert as_lists(split(PredefinedSplit(fold))) == [(FIRST.tolist(), LAST.tolist())]
-
-    @pytest.mark.parametrize(
-        ("cv", "n_splits"),
-        [(KFold(3), 3), (ShuffleSplit(4, random_state=0), 4), (LeaveOneOut(), 60)],
-    )
-    def test_a_splitter_of_scikit_learn_is_asked(self, cv, n_splits):
-        splits = split(cv)
-        assert len(splits) == n_splits
-        assert as_lists(splits) == [(a.tolist(), b.tolist()) for a, b in cv.split(X, Y)]
-
-    def test_groups_are_kept_together(self):
-        groups = np.arange(60) // 6
-        splits = split(GroupKFold(5), groups=groups)
-        assert len(splits) == 5
-        for train, held_out in splits:
-            assert not set(groups[train]) & set(groups[held_out])
-
-
-class TestLists:
-    def test_pairs_of_row_numbers_are_taken_in_their_order(self):
-        given = [(FIRST[::-1], LAST), (LAST.tolist(), (3, 1, 2))]
-        assert as_lists(split(given)) == [
-            (FIRST[::-1].tolist(), LAST.tolist()),
-            (LAST.tolist(), [3, 1, 2]),
-        ]
-
-    def test_pairs_may_come_from_a_generator(self):
-        assert (
-            as_lists(split((FIRST, LAST) for _ in range(2)))
-            == [(FIRST.tolist(), LAST.tolist())] * 2
-        )
-
-    def test_masks_mean_the_rows_where_they_are_true(self):
-        mask = np.arange(60) < 40
-        assert as_lists(split([(mask, ~mask)])) == [(FIRST.tolist(), LAST.tolist())]
-        assert as_lists(split([(mask.tolist(), LAST)])) == [(FIRST.tolist(), LAST.tolist())]
-
-    def test_negative_numbers_count_from_the_end(self):
-        ((_, held_out),) = split([(FIRST, [-1, -20])])
-        assert held_out.tolist() == [59, 40]
-
-
-@settings(max_examples=60)
-@given(
-    sizes=st.lists(st.integers(2, 60), min_size=2, max_size=6),
-    share=st.floats(0.1, 0.9),
-    seed=st.integers(0, 2**32 - 1),
+@pytest.mark.parametrize(
+    "cv",
+    [
+        PredefinedSplit(np.where(np.arange(60) < 40, -1, 0)),
+        KFold(3),
+        ShuffleSplit(4, random_state=0),
+        LeaveOneOut(),
+        GroupKFold(5),
+    ],
 )
-def test_scored_fraction_is_that_of_scikit_learn(sizes, share, seed):
-    labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
-    expected = StratifiedShuffleSplit(1, test_size=share, random_state=seed).split(labels, labels)
-    ours = splits_module._ScoredFraction(share, range(len(sizes)), seed).split(X, labels, None)
-    try:
-        parts = next(expected)
-    except ValueError:
-        with pytest.raises(
-            ValueError, match=rf"\d+ would (score|train), fewer than the {len(sizes)} classes"
-        ):
-            next(ours)
-        return
-    for rows, theirs in zip(next(ours), parts, strict=True):
-        np.testing.assert_array_equal(rows, theirs)
+def test_a_splitter_of_scikit_learn_is_asked(cv):
+    groups = np.arange(60) // 6 if isinstance(cv, GroupKFold) else None
+    assert as_lists(split(cv, groups=groups)) == as_lists(cv.split(X, Y, groups))
+
+
+@pytest.mark.parametrize(
+    "train", [FIRST, FIRST.tolist(), np.arange(60) < 40, FIRST - 60, (np.arange(60) < 40).tolist()]
+)
+def test_rows_are_numbers_in_their_order_or_a_mask(train):
+    given_splits = [(train, LAST), (LAST[::-1], (3, 1, 2))]
+    wanted = [(FIRST.tolist(), LAST.tolist()), (LAST[::-1].tolist(), [3, 1, 2])]
+    assert as_lists(split(given_splits)) == as_lists(split(iter(given_splits))) == wanted

@@ -24,7 +24,7 @@ TELLS = {
     "quickstart/first_cascade.py": r"Buying everything costs 90 per row, the cascade \d\d?\.\d\.",
     "quickstart/choose_from_the_front.py": r"None of the \d+ designs has cost at most 3",
     "quickstart/save_and_decide.py": r"(?s)needs .*needs .*: sure at stage 2, at cost",
-    "in_depth/groups_and_categories.py": r"colour = dark",
+    "in_depth/groups_and_categories.py": r"'colour': 'category'",
     "in_depth/any_estimator.py": r"sure at 0.8: ParetoPoint",
     "in_depth/calibration.py": r"stage 2: \d+ rows leave, [\d.]+% sure, [\d.]+% correct",
     "in_depth/constraints.py": r"(?s)with rules: .*a row costs at most (20|1\d)",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -15,6 +18,7 @@ COLUMNS = {
     "ill": [True, False, True],
 }
 NAN = math.nan
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 
 def costs_of(names, groups=None):

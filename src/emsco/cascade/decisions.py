@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.data.frames import Columns, Tabular, like
+from emsco.data.frames import Columns, Tabular
 from emsco.data.labels import positions_of
 from emsco.plotting.notebook import fragment, note, table
 
@@ -193,7 +193,7 @@ class Decisions(Tabular):
 
         Rows from an array give a pandas table.
         """
-        return self.to_pandas() if self.frame is None else like(self.frame, self.columns())
+        return self.like(self.frame)
 
     def columns(self) -> Columns:
         """Return the decisions as columns by name; labels that are not given are masked."""

@@ -46,12 +46,11 @@ def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
             f"acquire must return a table, got {brief(table)} ({message_of(error)})."
         ) from error
     for name, column in zip(names, columns, strict=True):
-        if column.ndim != 1:
+        if column.shape != (n_rows,):
             raise DataError(
-                f"acquire must return one value per row for {name!r}, got {column.shape}."
+                f"acquire must return {n_rows} rows, one per id, got shape {column.shape} for "
+                f"{name!r}."
             )
-        if len(column) != n_rows:
-            raise DataError(f"acquire must return {n_rows} rows, one per id, got {len(column)}.")
     inputs = [_inputs(code, column) for code, column in zip(encoding.codes, columns, strict=True)]
     return np.column_stack(inputs)
 
@@ -95,10 +94,8 @@ def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
         return rows
     if column.dtype.kind in "fiub":
         numbers: FloatArray = column.astype(np.float64)
-    elif column.dtype.kind == "O":
-        numbers = np.array([as_float(value) for value in column], dtype=np.float64)
-    else:  # text, dates, complex numbers
-        numbers = np.full(len(column), np.nan)
+    else:
+        numbers = np.array([as_float(value) for value in column.tolist()], dtype=np.float64)
     if code.kind == "truth":
         numbers = np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
     return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_missing else numbers[:, None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -13,18 +12,8 @@ import numpy as np
 
 from emsco._base.documents import Fields
 from emsco._base.text import brief, some
-from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
-from emsco.data.rows import (
-    LARGEST,
-    NUMBERS,
-    arrow_kind,
-    arrow_numbers,
-    as_float,
-    is_missing,
-    text_of,
-    what_is_wrong,
-    what_it_holds,
-)
+from emsco._base.typing import FloatArray, IntArray, Kind
+from emsco.data.rows import LARGEST, arrow_kind, as_float, is_missing, text_of, what_it_holds
 from emsco.errors import DataError
 
 MOST_CATEGORIES = 1_000
@@ -62,29 +51,24 @@ class ColumnCode:
     @classmethod
     def learn(cls, name: str, column: Any, what: str) -> Self:
         """Learn the code of a PyArrow column of training rows; messages call the table `what`."""
-        if column.null_count == len(column):
-            raise without_values(name, what)
         kind = arrow_kind(column)
+        texts, codes = _coded(column) if kind == "category" else ([], np.zeros(0, dtype=np.int64))
+        # A dictionary may have categories that no row has. Sorted, so that inputs do not depend on
+        # the order of rows.
+        seen = sorted({text for code in np.unique(codes) if (text := texts[code]) is not None})
+        if column.null_count == len(column) or (kind == "category" and not seen):
+            raise without_values(name, what)
         if kind is None:
             raise DataError(
                 f"{what} must hold numbers, text or truth values, got {what_it_holds(column)} in "
                 f"column {name!r}."
             )
-        if kind != "category":
-            return cls(name, kind)
-        texts, codes = _coded(column)
-        # A dictionary may have categories that no row has.
-        used = [texts[code] for code in np.unique(codes[codes >= 0]).tolist()]
-        seen = {text for text in used if text is not None}
         if len(seen) > MOST_CATEGORIES:
             raise DataError(
                 f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
                 f"{len(seen):,} in column {name!r}; if it is an id, drop {name!r}."
             )
-        if not seen:
-            raise without_values(name, what)
-        # Sorted, so that inputs do not depend on the order of rows.
-        return cls(name, kind, tuple(sorted(seen)))
+        return cls(name, kind, tuple(seen))
 
     @property
     def n_values(self) -> int:
@@ -95,13 +79,6 @@ class ColumnCode:
     def n_inputs(self) -> int:
         """Number of inputs."""
         return self.n_values + self.marks_missing
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """Name of each input."""
-        values = tuple(f"{self.name} = {category}" for category in self.categories)
-        marks = (f"{self.name} is missing",) if self.marks_missing else ()
-        return (*(values or (self.name,)), *marks)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -116,86 +93,40 @@ class ColumnCode:
         """
         return all(map(_PLAIN_NUMBER.fullmatch, self.categories))
 
-    def fill(
-        self, inputs: FloatArray, column: Any, what: str, first_row: int, *, gaps: bool
-    ) -> None:
-        """Write the inputs of a PyArrow column into `inputs`, shape (n_rows, n_inputs)."""
-        import pyarrow as pa
-
-        missing: BoolArray
-        if self.kind == "category":
-            kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
-            if kind is None or (kind != "category" and not self.takes_numbers):
-                got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
-                got = got or what_it_holds(column)
-                raise DataError(f"{what} must hold text in column {self.name!r}, got {got}.")
-            texts, codes = _coded(column)
-            # Position -1, a missing value, finds the last entry, which is -1.
-            place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
-            # A row has a single 1, no 1 for a category not seen in training, or NaN.
-            values = inputs[:, : self.n_values]
-            values[:] = 0
-            known = np.flatnonzero(place >= 0)
-            values[known, place[known]] = 1
-            missing = codes < 0
-            values[missing] = np.nan
-        else:
-            # A column without any value has no type; it can only be read as missing.
-            if pa.types.is_null(column.type) and (gaps or not len(column)):
-                column = column.cast(pa.float64())
-            inputs[:, 0] = arrow_numbers(column, self.name, what)
-            missing = np.isnan(inputs[:, 0])
-            self.check_truth(inputs[:, 0], what, first_row)
-        if self.marks_missing:
-            inputs[:, -1] = missing
-
-    def check_truth(self, values: FloatArray, what: str, first_row: int) -> None:
-        """If the column holds truth values, refuse numbers other than 0, 1 and NaN."""
-        if self.kind != "truth":
-            return
-        wrong = ~((values == 0) | (values == 1) | np.isnan(values))
-        if wrong.any():
-            row = int(np.argmax(wrong))
+    def fill(self, inputs: FloatArray, column: Any, what: str) -> None:
+        """Write the inputs of a PyArrow column of categories, shape (n_rows, n_values)."""
+        kind = arrow_kind(column)
+        # A column without any value has no type.
+        if column.type != "null" and kind != "category" and not (kind and self.takes_numbers):
             raise DataError(
-                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in "
-                f"row {first_row + row}.",
-                row=first_row + row,
+                f"{what} must hold text in column {self.name!r}, got {what_it_holds(column)}."
             )
+        texts, codes = _coded(column)
+        # A row has a single 1, no 1 for a category not seen in training, or NaN.
+        place = np.array([self.places.get(text or "", -1) for text in texts])[codes]
+        inputs[:] = 0
+        known = np.flatnonzero((place >= 0) & (codes >= 0))
+        inputs[known, place[known]] = 1
+        inputs[codes < 0] = np.nan
 
     def one(self, value: Any, gaps: bool) -> list[float]:
         """Return the inputs of a single value; with `gaps`, it may be missing."""
         if gaps and is_missing(value):
             # A mark of 1, and no value for the rest to fill in.
             return [math.nan] * self.n_values + [1.0] * self.marks_missing
-        marks = [0.0] * self.marks_missing
+        marks, number = [0.0] * self.marks_missing, as_float(value)
         if self.kind == "category":
-            if not isinstance(value, str):
-                if not isinstance(value, NUMBERS) or is_missing(value) or not self.takes_numbers:
-                    raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
-                if math.isinf(as_float(value)):
-                    raise DataError(f"{self.name!r} must be finite, got {brief(value)}.")
-                value = text_of(value)
+            is_number = self.takes_numbers and math.isfinite(number)
+            if not (is_number or isinstance(value, str)):
+                raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
             inputs = [0.0] * self.n_values
-            if (place := self.places.get(value)) is not None:
+            if (place := self.places.get(text_of(value) or "")) is not None:
                 inputs[place] = 1.0
             return inputs + marks
-        if not isinstance(value, NUMBERS):
-            rule = "a number" if self.kind == "number" else "true or false"
+        is_truth = self.kind == "truth"
+        if not (number in (0.0, 1.0) if is_truth else abs(number) <= LARGEST):
+            rule = "true or false" if is_truth else f"a number of at most {LARGEST:g} in size"
             raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise DataError(
-                f"{self.name!r} must be at most {LARGEST:g} in size, got a number past "
-                f"{sys.float_info.max:g}."
-            ) from None
-        except ValueError:  # a signalling NaN
-            number = math.nan
-        if not abs(number) <= LARGEST:  # written so that NaN fails too
-            rule, got = what_is_wrong(number)
-            raise DataError(f"{self.name!r} must be {rule}, got {got}.")
-        if self.kind == "truth" and number not in (0.0, 1.0):
-            raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
         return [number, *marks]
 
     def warning(self, value: Any) -> str | None:
@@ -291,10 +222,7 @@ def _coded(column: Any) -> tuple[list[str | None], IntArray]:
     if isinstance(column, pa.ChunkedArray):
         # Chunks may number the same text differently.
         column = column.unify_dictionaries().combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # older PyArrow leaves a column without chunks so
-        return [], np.zeros(0, dtype=np.int64)
-    texts = [text_of(value) for value in column.dictionary.to_pylist()]
+    # The last is the text of missing values, and a dictionary may hold null itself.
+    texts = [*map(text_of, column.dictionary.to_pylist()), None]
     codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    # A dictionary may hold null itself, beside rows that are null.
-    lost = np.array([text is None for text in (*texts, None)])
-    return texts, np.where(lost[codes], -1, codes)
+    return texts, np.where(np.array([text is None for text in texts])[codes], -1, codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -15,8 +15,17 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.data.columns import ColumnCode, without_values
-from emsco.data.rows import LARGEST, TableColumns, check_finite, column_names, is_frame, is_missing
-from emsco.errors import DataError, ParameterError
+from emsco.data.rows import (
+    LARGEST,
+    Table,
+    arrow_numbers,
+    as_table,
+    check_finite,
+    column_names,
+    is_frame,
+    is_missing,
+)
+from emsco.errors import DataError
 
 GAPS = ("refuse", "impute", "skip")
 
@@ -43,8 +52,8 @@ class Encoding:
     >>> import pandas as pd
     >>> table = pd.DataFrame({"age": [63, 41], "colour": ["red", "blue"]})
     >>> encoding = Encoding.learn(table, FeatureCosts.resolve(None, table.columns))
-    >>> encoding.input_names
-    ('age', 'colour = blue', 'colour = red')
+    >>> encoding.codes[1].categories
+    ('blue', 'red')
     >>> encoding.rows(pd.DataFrame({"colour": ["red", "green"], "age": [50, 30]})).tolist()
     [[50.0, 0.0, 1.0], [30.0, 0.0, 0.0]]
     """
@@ -53,19 +62,6 @@ class Encoding:
     features: tuple[str, ...]
     feature_of: tuple[int, ...]
     gaps: str = "refuse"
-
-    def __post_init__(self) -> None:
-        """Refuse an unknown value of `gaps`, and features without columns."""
-        check_choice("gaps", self.gaps, GAPS)
-        if len(self.feature_of) != len(self.codes):
-            raise ParameterError(
-                f"feature_of must have one entry for each of {len(self.codes)} columns, got "
-                f"{len(self.feature_of)}."
-            )
-        if set(self.feature_of) != set(range(len(self.features))):
-            raise ParameterError(
-                f"feature_of must hold every position in {self.features}, got {self.feature_of!r}."
-            )
 
     @classmethod
     def learn(
@@ -92,9 +88,11 @@ class Encoding:
         """
         check_choice("gaps", gaps, GAPS)
         names = costs.table
-        columns = TableColumns(table, names, what)
+        columns = Table(table, names, what, first_row)
         if columns.known is None:
-            codes = [ColumnCode.learn(name, columns.read(i), what) for i, name in enumerate(names)]
+            codes = [
+                ColumnCode.learn(name, columns.column(i), what) for i, name in enumerate(names)
+            ]
         else:
             codes = list(map(ColumnCode, names, columns.known))
         features = tuple(costs.column_features(names).tolist())
@@ -102,15 +100,14 @@ class Encoding:
         # Missing values are refused anyway, so nobody has to look for them.
         if gaps == "refuse":
             return encoding
-        rows = encoding.rows(table, first_row, what)
-        missing = np.isnan(rows[:, list(encoding.starts[:-1])])
+        missing = np.isnan(encoding.rows(table, first_row, what)[:, list(encoding.starts[:-1])])
         if (is_empty := missing.all(axis=0)).any():
             raise without_values(names[int(np.argmax(is_empty))], what)
-        if gaps == "skip":
-            return encoding
         # A mark is one more input, so only columns that had missing values in training get one.
-        has_gaps: list[bool] = np.any(missing, axis=0).tolist()
-        marked = [replace(code, marks_missing=m) for code, m in zip(codes, has_gaps, strict=True)]
+        marks: list[bool] = np.logical_and(missing.any(axis=0), gaps == "impute").tolist()
+        marked = [
+            replace(code, marks_missing=mark) for code, mark in zip(codes, marks, strict=True)
+        ]
         return replace(encoding, codes=tuple(marked))
 
     @cached_property
@@ -133,11 +130,6 @@ class Encoding:
     def n_inputs(self) -> int:
         """Number of inputs."""
         return self.starts[-1]
-
-    @cached_property
-    def input_names(self) -> tuple[str, ...]:
-        """Name of each input."""
-        return tuple(name for code in self.codes for name in code.input_names)
 
     @cached_property
     def input_columns(self) -> tuple[str, ...]:
@@ -170,32 +162,26 @@ class Encoding:
             If a column is missing or holds another kind of value than in training; if a value is
             infinite or above 1e100 in size, or missing although `gaps` is "refuse".
         """
-        columns = TableColumns(table, self.columns, what)
-        are_numbers = all(code.kind != "category" for code in self.codes)
-        if are_numbers and columns.known is not None:
+        columns, numbers = Table(table, self.columns, what, first_row), None
+        if columns.known is not None and all(code.kind != "category" for code in self.codes):
             rows = numbers = columns.numbers()
-            for i, code in enumerate(self.codes):
-                code.check_truth(numbers[:, i], what, first_row)
-            if self.n_inputs > len(self.codes):  # an input after a column marks missing values
-                rows = np.empty((len(numbers), self.n_inputs))
-                for i, code in enumerate(self.codes):
-                    rows[:, self.starts[i]] = numbers[:, i]
-                    if code.marks_missing:
-                        rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
-        else:
+        if numbers is None or self.n_inputs > len(self.codes):
             rows = np.empty((columns.n_rows, self.n_inputs))
             for i, code in enumerate(self.codes):
-                inputs = rows[:, self.starts[i] : self.starts[i + 1]]
-                code.fill(inputs, columns.read(i), what, first_row, gaps=self.gaps != "refuse")
+                start, end = self.starts[i : i + 2]
+                if code.kind == "category":
+                    code.fill(rows[:, start : start + code.n_values], columns.column(i), what)
+                elif numbers is None:
+                    rows[:, start] = arrow_numbers(columns.column(i), code.name, what)
+                else:
+                    rows[:, start] = numbers[:, i]
+                if code.marks_missing:
+                    rows[:, end - 1] = np.isnan(rows[:, start])
+        for code, start in zip(self.codes, self.starts, strict=False):
+            if code.kind == "truth":
+                _check_truth(rows[:, start], code.name, what, first_row)
         # A missing category is NaN in all of its inputs, so this finds it, too.
-        check_finite(
-            rows,
-            self.input_columns,
-            what,
-            first_row,
-            gaps=self.gaps != "refuse",
-            way_out="; gaps 'impute' or 'skip' allows missing values",
-        )
+        check_finite(rows, self.input_columns, what, first_row, gaps=self.gaps != "refuse")
         return rows
 
     def rows_of(
@@ -206,17 +192,11 @@ class Encoding:
         A data frame needs only the columns of these features, and other columns are not read; the
         inputs of other features are 0. An array has all columns. Parameters are those of `rows`.
         """
-        if not features and is_frame(table):  # whoever buys nothing reads no column
-            return np.zeros((len(table), self.n_inputs))
-        by_name = any(isinstance(name, str) for name in column_names(table))
-        # Columns of an array are known by their order, so all of them must be there.
-        if not by_name or len(features) == len(self.features):
+        table = as_table(table, what)
+        if not is_frame(table) or len(features) == len(self.features):
             return self.rows(table, first_row, what)
-        known = self.only(features).rows(table, first_row, what)
-        rows = np.zeros((len(known), self.n_inputs))
-        # Inputs of features that were not asked for stay 0; no stage reads them.
-        rows[:, self.places(features)] = known
-        return rows
+        asked = {column for feature in features for column in self.needs(feature)}
+        return self._placed(asked, table, first_row, what, self.gaps)
 
     def rows_bought(
         self, columns: Sequence[str], table: Any, first_row: int = 0, what: str = "X"
@@ -228,37 +208,33 @@ class Encoding:
         and could not be measured. Inputs of other columns are 0. The first array may be that of the
         table itself.
         """
-        names = column_names(table)
-        is_numbered = bool(names) and not any(isinstance(name, str) for name in names)
-        by_name = is_frame(table) and not is_numbered
-        there = [
-            code
-            for code in self.codes
-            if not by_name or (code.name in columns and code.name in names)
-        ]
-        if not there:
-            nothing = np.zeros((len(table), len(columns)), dtype=np.bool_)
-            return np.zeros((len(table), self.n_inputs)), nothing
-        read = Encoding(
-            codes=tuple(there),
-            features=tuple(code.name for code in there),
-            feature_of=tuple(range(len(there))),
-            gaps="skip",  # so that missing values are NaN
-        )
-        values = read.rows(table, first_row, what)
-        bought = np.zeros((len(values), len(columns)), dtype=np.bool_, order="F")
-        known = ~np.isnan(values)
+        table = as_table(table, what)
+        there = set(columns).intersection(column_names(table) if is_frame(table) else columns)
+        rows = self._placed(there, table, first_row, what, "skip")  # missing values are NaN
+        bought = np.zeros((len(rows), len(columns)), dtype=np.bool_, order="F")
         for i, column in enumerate(columns):
-            if column in read.columns:
-                start = read.inputs_of(column).start
-                bought[:, i] = known[:, start] if self.gaps == "refuse" else True
-        if len(columns) == len(there) == len(self.codes):
-            return values, bought
+            if column in there:
+                missing = np.isnan(rows[:, self.inputs_of(column).start])
+                bought[:, i] = ~missing if self.gaps == "refuse" else True
+        return rows, bought
+
+    def _placed(
+        self, columns: Collection[str], table: Any, first_row: int, what: str, gaps: str
+    ) -> FloatArray:
+        """Return the inputs of some columns at their places, and 0 elsewhere.
+
+        Columns of an array are known by their order, so all of them must be there.
+        """
+        known = [name for name in self.columns if name in columns or not is_frame(table)]
+        codes = tuple(self.code_of[name] for name in known)
+        part = Encoding(codes, tuple(known), tuple(range(len(known))), gaps)
+        values = part.rows(table, first_row, what)
+        if len(columns) == len(self.codes):
+            return values
         rows = np.zeros((len(values), self.n_inputs))
         for column in columns:
-            if column in read.columns:
-                rows[:, self.inputs_of(column)] = values[:, read.inputs_of(column)]
-        return rows, bought
+            rows[:, self.inputs_of(column)] = values[:, part.inputs_of(column)]
+        return rows
 
     def with_ranges(self, lows: FloatArray, highs: FloatArray) -> Encoding:
         """Return the encoding with the lowest and highest number of each input."""
@@ -301,21 +277,17 @@ class Encoding:
 
         The first half marks values that are there, the second half those that are missing.
         """
-        limits = np.full((2, self.n_inputs), np.inf)
-        limits[0] = -np.inf
-        for code, start in zip(self.codes, self.starts, strict=False):
-            limits[:, start] = code.limits
-        outside = (rows < limits[0]) | (rows > limits[1])
         marks = np.zeros((len(rows), 2 * len(columns)), dtype=np.bool_, order="F")
         for i, column in enumerate(columns):
-            code, inputs = self.code_of[column], self.inputs_of(column)
+            code, start = self.code_of[column], self.inputs_of(column).start
+            values = rows[:, start]
             if self._was_never_missing(code):
-                marks[:, len(columns) + i] = np.isnan(rows[:, inputs.start])
+                marks[:, len(columns) + i] = np.isnan(values)
             if code.kind == "category":
-                of_values = slice(inputs.start, inputs.start + code.n_values)
-                marks[:, i] = (rows[:, of_values] == 0).all(axis=1)
+                marks[:, i] = (rows[:, start : start + code.n_values] == 0).all(axis=1)
             else:
-                marks[:, i] = outside[:, inputs.start]
+                low, high = code.limits
+                marks[:, i] = (values < low) | (values > high)
         return marks
 
     def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
@@ -393,26 +365,17 @@ class Encoding:
     @classmethod
     def from_dict(cls, fields: Fields) -> Self:
         """Create an encoding from the fields of a file, and check them."""
-        features = fields.texts("features")
+        features, columns = fields.texts("features"), fields.many_fields("columns")
         if (gaps := fields.text("gaps")) not in GAPS:
             fields.refuse("gaps", f"one of {', '.join(GAPS)}", gaps)
-        place, feature_of = {name: i for i, name in enumerate(features)}, []
-        codes: dict[str, ColumnCode] = {}
-        for column in fields.many_fields("columns"):
-            if (feature := column.text("feature")) not in place:
-                column.refuse("feature", "one of the features", feature)
-            code = ColumnCode.from_dict(column)
-            if code.marks_missing and gaps != "impute":
-                column.refuse("marks_missing", "false unless gaps are imputed", True)  # noqa: FBT003
-            # Two columns of one name could not be told apart in a table.
-            if code.name in codes:
-                column.refuse("name", "different from those before", code.name)
-            codes[code.name] = code
-            feature_of.append(place[feature])
-        known = set(feature_of)
-        if lacking := [name for name, i in place.items() if i not in known]:
-            fields.refuse("columns", f"columns of all features, {lacking[0]!r} too", len(codes))
-        return cls(tuple(codes.values()), tuple(features), tuple(feature_of), gaps)
+        codes = tuple(map(ColumnCode.from_dict, columns))
+        if gaps != "impute" and any(code.marks_missing for code in codes):
+            fields.refuse("gaps", "'impute' if a column marks missing values", gaps)
+        names, bought = [code.name for code in codes], [one.text("feature") for one in columns]
+        # Two columns of one name could not be told apart in a table.
+        if len(set(names)) < len(names) or set(bought) != set(features):
+            fields.refuse("columns", f"columns of all features {features}, each once", names)
+        return cls(codes, tuple(features), tuple(map(features.index, bought)), gaps)
 
     @cached_property
     def code_of(self) -> dict[str, ColumnCode]:
@@ -437,3 +400,15 @@ class Encoding:
             )
             for name, members in self._members.items()
         }
+
+
+def _check_truth(values: FloatArray, name: str, what: str, first_row: int) -> None:
+    """Refuse numbers other than 0, 1 and NaN in a column of truth values."""
+    wrong = ~((values == 0) | (values == 1) | np.isnan(values))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{what} must hold true or false in column {name!r}, got {values[row]:g} in row "
+            f"{first_row + row}.",
+            row=first_row + row,
+        )

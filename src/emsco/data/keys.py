@@ -13,8 +13,7 @@ from emsco.data.labels import plain_texts
 from emsco.data.rows import column_names
 from emsco.errors import DataError, ParameterError
 
-_MOST_NUMBERS = 50  # different values of a column of numbers
-_MOST_VALUES = 1000
+_MOST_VALUES = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +59,17 @@ class Keys:
 
         Messages call it `what`.
         """
+        import narwhals as nw
         import pyarrow as pa
         from pyarrow import compute
 
         try:
-            array = _arrow(column)
+            series = nw.from_native(column, allow_series=True, pass_through=True)
+            if isinstance(series, nw.Series):
+                array = series.to_arrow()
+            else:
+                plain = column.tolist() if np.ma.isMaskedArray(column) else column
+                array = pa.array(plain, from_pandas=True)
             if pa.types.is_dictionary(array.type):
                 array = array.cast(array.type.value_type)
             if pa.types.is_floating(array.type):  # Polars keeps NaN apart from missing values
@@ -95,16 +100,10 @@ class Keys:
 
 def check_by(values: list[Any], what: str) -> None:
     """Refuse too many different values; `what` names the column that has them."""
-    there = [value for value in values if value is not None]
-    if len(there) > _MOST_NUMBERS and all(isinstance(value, float) for value in there):
+    if len(values) > _MOST_VALUES:
         raise DataError(
-            f"{what} must have at most {_MOST_NUMBERS} different numbers, got {len(there):,}; "
-            "put them into bins first."
-        )
-    if len(there) > _MOST_VALUES:
-        raise DataError(
-            f"{what} must have at most {_MOST_VALUES:,} different values, got more; "
-            "put them into larger groups first."
+            f"{what} must have at most {_MOST_VALUES:,} different values, got {len(values):,}; put "
+            "numbers into bins, and others into larger groups first."
         )
 
 
@@ -139,17 +138,3 @@ def column_of(X: Any, name: str, parameter: str) -> Any:
     import narwhals as nw
 
     return nw.from_native(X, eager_only=True).get_column(name)
-
-
-def _arrow(column: Any) -> Any:
-    """Return a column as a PyArrow array; NaN in NumPy and pandas is a missing value."""
-    import narwhals as nw
-    import pyarrow as pa
-
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return column
-    series = nw.from_native(column, allow_series=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return series.to_arrow()
-    values = column.tolist() if np.ma.isMaskedArray(column) else column
-    return pa.array(values, from_pandas=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.text import brief, first_line
 from emsco._base.typing import AnyArray, BoolArray, IntArray, LabelArray
-from emsco.data.rows import has, is_missing
+from emsco.data.rows import has, is_missing, kind_of
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
 
@@ -98,20 +96,14 @@ def positions_of(labels: AnyArray, classes: AnyArray) -> IntArray:
 
 def coded_labels(y: AnyArray) -> tuple[AnyArray, LabelArray]:
     """Return the classes, and the position of each label among them."""
-    from sklearn.utils.multiclass import type_of_target  # deciding does without
-
     if y.dtype == object and y.size and not isinstance(y.flat[0], str):
         y = np.array(y.tolist())  # numbers
-    try:
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-    except (TypeError, ValueError):  # with all labels in its message
-        raise DataError(
-            "Unknown label type: y must hold numbers, text or truth values, got "
-            f"{type(y.flat[0]).__name__} {brief(y.flat[0])}."
-        ) from None
-    if kind not in ("binary", "multiclass"):
-        fractions = f", got numbers with fractions; {_BINS}" if kind == "continuous" else ""
-        raise DataError(f"Unknown label type: {kind}. y must hold classes{fractions}.")
+    unknown = "" if y.dtype.kind in "biufUO" else f"got {y.dtype.name}"
+    with np.errstate(invalid="ignore"):
+        if y.dtype.kind == "f" and (y % 1 != 0).any():  # infinity, too
+            unknown = f"got numbers with fractions; {_BINS}"
+    if unknown:  # in the words of scikit-learn
+        raise DataError(f"Unknown label type: y must hold classes, {unknown}.")
     classes = np.unique(y)
     labels = np.searchsorted(classes, y)
     if len(classes) < 2:
@@ -158,18 +150,17 @@ def check_labelled(y: ArrayLike, may_mix: bool = False) -> None:
         raise DataError("Complex data not supported: y must hold numbers, text or truth values.")
     if labels.dtype != object:
         return
-    texts = [label for label in labels.flat if isinstance(label, str)]
-    others = [label for label in labels.flat if not isinstance(label, str)]
-    for label in others:
-        if not isinstance(label, (Real, np.bool_)) or isinstance(label, Fraction):
+    kinds: dict[str, Any] = {}
+    for label in labels.flat:
+        kinds.setdefault(kind_of(label), label)
+    for kind, label in kinds.items():
+        if kind not in ("text", "number", "truth"):
             raise DataError(
-                f"y must hold numbers, text or truth values, got {type(label).__name__} "
-                f"{brief(label)}."
+                f"y must hold numbers, text or truth values, got {kind} {brief(label)}."
             )
-    if texts and others and not may_mix:
-        raise DataError(
-            f"y must hold labels of one type, got {brief(texts[0])} and {brief(others[0])}."
-        )
+    if "text" in kinds and len(kinds) > 1 and not may_mix:
+        one, other = list(kinds.values())[:2]
+        raise DataError(f"y must hold labels of one type, got {brief(one)} and {brief(other)}.")
 
 
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Tables of any library: columns by name, rows as float64, and checks that name the bad column."""
+"""Tables of any library: columns by name, rows as float64, and checks that name column and row."""
 
 from __future__ import annotations
 
@@ -12,24 +12,15 @@ from typing import Any
 import numpy as np
 
 from emsco._base.text import brief, first_line, shorten, some, what_was_meant
-from emsco._base.typing import AnyArray, FloatArray, Kind
+from emsco._base.typing import FloatArray, Kind
 from emsco._base.workers import by_parts
 from emsco.errors import DataError
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
 LARGEST = 1e100  # so that squares can be summed
-_BLOCK = 65_536
-# Kinds of arrays that hold neither numbers nor text.
-_UNUSABLE = {
-    "S": "bytes",
-    "c": "complex numbers",
-    "M": "dates",
-    "m": "durations",
-    "V": "records",
-}
 
 
-# Names of columns
+# Whole tables
 
 
 def has(value: Any, name: str) -> bool:
@@ -54,42 +45,17 @@ def column_names(X: Any) -> list[Any]:
 
 
 def check_table(X: Any) -> None:
-    """Refuse a table that has no rows, or has a column twice."""
-    if not len(X):
+    """Refuse a table without rows or columns, or with a column twice."""
+    n_rows, n_columns = X.shape
+    if not n_rows:
         raise DataError("X must have rows, got none.")
+    if not n_columns:
+        raise DataError(
+            f"X must have columns, got 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is "
+            "required."  # in the words of scikit-learn
+        )
     columns = column_names(X)
     check_named(columns, columns)
-
-
-def as_table(X: Any) -> Any:
-    """Return a data frame as it is, and anything else as an array of rows and columns.
-
-    Masked values become missing ones. Names of columns must be text, or none of them.
-    """
-    if is_frame(X):
-        named = [isinstance(name, str) for name in column_names(X)]
-        if any(named) and not all(named):
-            raise DataError(
-                "X must have text as names of all columns or of none, got "
-                f"{brief(column_names(X)[named.index(False)])} beside text; X.columns.astype(str) "
-                "makes them text."
-            )
-        return X
-    if has(X, "toarray"):
-        raise DataError(f"X must be dense, got a sparse {type(X).__name__}; use its toarray().")
-    array = _as_array(X, "X")
-    if array.dtype.kind == "c":
-        raise DataError("Complex data not supported: X must hold real numbers, text or truth.")
-    if got := _UNUSABLE.get(array.dtype.kind):
-        raise DataError(f"X must hold numbers, text or truth values, got {got}.")
-    if not array.ndim:
-        raise DataError(f"X must be a table of rows and columns, got {brief(X)}.")
-    if array.ndim != 2:
-        raise DataError(
-            f"X must be a table of rows and columns, got shape {array.shape}. Reshape your data: "
-            "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row."
-        )
-    return array
 
 
 def check_in_memory(X: Any, what: str = "X") -> None:
@@ -101,6 +67,57 @@ def check_in_memory(X: Any, what: str = "X") -> None:
         raise DataError(
             f"{what} must be in memory, got a Dask {kind}; compute() it, or a sample of its rows."
         )
+
+
+def as_table(X: Any, what: str = "X") -> Any:
+    """Return a data frame with names of columns as it is, and anything else as a 2-D array.
+
+    Masked values become missing ones. A text in a list leaves the numbers beside it numbers.
+    """
+    check_in_memory(X, what)
+    named = [isinstance(name, str) for name in column_names(X)]
+    if is_frame(X) and (any(named) or not named):
+        if not all(named):
+            raise DataError(
+                f"{what} must have text as names of all columns or of none, got "
+                f"{brief(column_names(X)[named.index(False)])} beside text; X.columns.astype(str) "
+                "makes them text."
+            )
+        return X
+    if has(X, "toarray"):
+        raise DataError(
+            f"{what} must be dense, got a sparse {type(X).__name__}; use its toarray()."
+        )
+    if np.ma.is_masked(X):
+        are_numbers, mask = X.dtype.kind in "fiub", np.ma.getmaskarray(X)
+        X = np.ma.getdata(X).astype(np.float64 if are_numbers else object)
+        X[mask] = np.nan if are_numbers else None
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            array = np.asarray(X, dtype=object)
+    except Exception as error:  # whatever an object raises that is asked for its values
+        said = first_line(error).split(". ")[0].rstrip(".")
+        if isinstance(X, list) and all(has(row, "__len__") for row in X):
+            n_values = [len(row) for row in X]
+            row = next((i for i, n in enumerate(n_values) if n != n_values[0]), 0)
+            said = f"row 0 has {n_values[0]} values, row {row} has {n_values[row]}" if row else said
+        raise DataError(
+            f"{what} must be a table of rows and columns, but: {shorten(said, 200)}."
+        ) from None
+    if array.dtype.kind == "c":
+        raise DataError(
+            f"Complex data not supported: {what} must hold real numbers, text or truth."
+        )
+    if array.dtype.kind not in "fiubUO":
+        raise DataError(f"{what} must hold numbers, text or truth values, got {array.dtype.name}.")
+    if array.ndim != 2:
+        got = f"shape {array.shape}" if array.ndim else brief(X)
+        raise DataError(
+            f"{what} must be a table of rows and columns, got {got}. Reshape your data: "
+            "X.reshape(-1, 1) is one column, X.reshape(1, -1) one row."
+        )
+    return array
 
 
 def check_named(there: Sequence[str], wanted: Sequence[str], what: str = "X") -> None:
@@ -116,8 +133,8 @@ def check_named(there: Sequence[str], wanted: Sequence[str], what: str = "X") ->
 # Columns and rows
 
 
-class TableColumns:
-    """Columns of a table: by name in a data frame, by position in an array.
+class Table:
+    """Columns of a user's table: by name in a data frame, by position in an array.
 
     Parameters
     ----------
@@ -126,55 +143,46 @@ class TableColumns:
         The columns to read; an array has just these.
     what : str
         Name of the table in messages.
+    first_row : int
+        Number of the first row in messages.
 
     Attributes
     ----------
     n_rows : int
     known : tuple of str or None
-        Kinds of the columns if their types tell, else None.
+        Kinds of the columns if all are numbers or truth values by their types, else None.
     """
 
-    def __init__(self, X: Any, names: tuple[str, ...], what: str = "X") -> None:
-        check_in_memory(X, what)
-        self.names, self.what = names, what
-        self._is_frame, self._is_arrow = is_frame(X), False
+    def __init__(self, X: Any, names: tuple[str, ...], what: str = "X", first_row: int = 0) -> None:
+        X = as_table(X, what)
+        self.names, self.what, self.first_row = names, what, first_row
         self.known: tuple[Kind, ...] | None = None
-        if self._is_frame:
-            import narwhals as nw
-
-            columns = column_names(X)
-            if columns and not any(isinstance(column, str) for column in columns):
-                self._check_shape((len(X), len(columns)))
-                X = X.set_axis(list(names), axis=1)  # pandas with numbered columns only
-            check_named(column_names(X), names, what)
-            self._is_arrow = nw.dependencies.is_pyarrow_table(X)
-            try:
-                self._table: Any = nw.from_native(X, eager_only=True)
-            except TypeError:
+        self._is_frame, self.n_rows = is_frame(X), len(X)
+        if not self._is_frame:
+            if X.shape[1] != len(names):
                 raise DataError(
-                    f"{what} must be an array or a table of pandas, Polars or PyArrow, got a "
-                    f"{type(X).__name__}."
-                ) from None
-            types = [self._table.schema[name] for name in names]
-            if all(one.is_numeric() or one == nw.Boolean for one in types):
-                self.known = tuple("number" if one.is_numeric() else "truth" for one in types)
-        else:
-            self._table = _as_array(X, what)
-            self._check_shape(self._table.shape)
-            if got := _UNUSABLE.get(self._table.dtype.kind):
-                raise DataError(f"{what} must hold numbers, text or truth values, got {got}.")
-            if self._table.dtype.kind in "fiub":
+                    f"{what} must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), got "
+                    f"shape {X.shape}."
+                )
+            self._table = X
+            if X.dtype.kind in "fiub":
                 self.known = tuple("number" for _ in names)
-        self.n_rows = len(self._table)
+            return
+        import narwhals as nw
 
-    def _check_shape(self, shape: tuple[int, ...]) -> None:
-        if len(shape) != 2 or shape[1] != len(self.names):
+        check_named(column_names(X), names, what)
+        try:
+            self._table = nw.from_native(X, eager_only=True)
+        except TypeError:
             raise DataError(
-                f"{self.what} must have {len(self.names)} columns ({self.names[0]!r} … "
-                f"{self.names[-1]!r}), got shape {shape}."
-            )
+                f"{what} must be an array or a table of pandas, Polars or PyArrow, got a "
+                f"{type(X).__name__}."
+            ) from None
+        types = [self._table.schema[name] for name in names]
+        if all(one.is_numeric() or one == nw.Boolean for one in types):
+            self.known = tuple("number" if one.is_numeric() else "truth" for one in types)
 
-    def read(self, i: int) -> Any:
+    def column(self, i: int) -> Any:
         """Return column `i` as a PyArrow array."""
         import narwhals as nw
         import pyarrow as pa
@@ -182,54 +190,45 @@ class TableColumns:
         column = self._table[self.names[i]] if self._is_frame else self._table[:, i]
         try:
             if not self._is_frame:
-                is_plain = column.dtype.kind in "fiubU"
-                return pa.array(column if is_plain else column.astype(object), from_pandas=True)
+                return pa.array(column, from_pandas=True)
             native = column.to_native()
             if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
-                # PyArrow cannot turn categories such as intervals into text.
-                codes = native.cat.codes.to_numpy()
-                texts = pa.array([text_of(value) for value in native.cat.categories], pa.string())
+                # PyArrow cannot turn categories of pandas such as intervals into text.
+                codes, categories = native.cat.codes.to_numpy(), native.cat.categories
+                texts = pa.array(map(text_of, categories), pa.string())
                 return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
             return column.to_arrow()
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
-            return self._odd_numbers(column.to_numpy() if self._is_frame else column, i)
+            values = column.to_list() if self._is_frame else column.tolist()
+            raise self._of_two_kinds(values, self.names[i]) from None
 
-    def _odd_numbers(self, values: AnyArray, i: int) -> Any:
-        """Return numbers without a common type in PyArrow, such as fractions or True beside 2."""
-        import pyarrow as pa
-
-        numbers: list[float | None] = []
-        for value in values.tolist():
-            if is_missing(value):
-                numbers.append(None)
-            elif isinstance(value, NUMBERS):
-                numbers.append(as_float(value))
-            else:
-                both = " beside other values" if isinstance(value, str) else ""
-                raise DataError(
-                    f"{self.what} must hold only numbers, only text or only truth values in a "
-                    f"column, got {type(value).__name__} {brief(value)}{both} in column "
-                    f"{self.names[i]!r}."
-                )
-        return pa.array(numbers, pa.float64())
+    def _of_two_kinds(self, values: list[Any], name: str) -> DataError:
+        """Return the error about a column whose values have no type in common."""
+        known = [(row, value) for row, value in enumerate(values) if not is_missing(value)]
+        row, value = next(
+            (one for one in known if kind_of(one[1]) != kind_of(known[0][1])), known[0]
+        )
+        row += self.first_row
+        return DataError(
+            f"{self.what} must hold only numbers, only text or only truth values in a column, got "
+            f"{type(value).__name__} {brief(value)} in column {name!r}, row {row}.",
+            row=row,
+        )
 
     def numbers(self) -> FloatArray:
         """Return all columns as float64, row after row, missing values as NaN.
 
         An array of float64 in row order is not copied.
         """
-        if self.known is None or self._is_arrow or not self.names:
+        values, is_plain = self._table, self.known is not None and self.names
+        if is_plain and self._is_frame:
+            values = values.select(self.names).to_numpy()
+            is_plain = values.dtype != object  # missing truth values are objects
+        if not is_plain:
             rows = np.empty((self.n_rows, len(self.names)))
             for i, name in enumerate(self.names):
-                rows[:, i] = arrow_numbers(self.read(i), name, self.what)
+                rows[:, i] = arrow_numbers(self.column(i), name, self.what)
             return rows
-        values = self._table
-        if self._is_frame:
-            frame = self._table.select(self.names)
-            values = frame.to_numpy()
-            if values.dtype == object:  # pandas marks missing values with objects
-                missing = [frame[name].is_null().to_numpy() for name in self.names]
-                values = np.where(np.column_stack(missing), np.nan, values).astype(np.float64)
         if values.dtype == np.float64 and values.flags.c_contiguous:
             return values  # type: ignore[no-any-return]
         rows = np.empty(values.shape)
@@ -241,45 +240,22 @@ class TableColumns:
         return rows
 
 
-def _as_array(X: Any, what: str) -> AnyArray:
-    """Return a table as an array; a text in a list leaves the numbers beside it numbers.
-
-    Masked values become NaN among numbers, else None.
-    """
-    if np.ma.is_masked(X):
-        numbers = X.dtype.kind in "fiub"
-        filled = np.ma.getdata(X).astype(np.float64 if numbers else object)
-        filled[np.ma.getmaskarray(X)] = np.nan if numbers else None
-        X = filled
-    try:
-        array = np.asarray(X)
-        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-            array = np.asarray(X, dtype=object)
-    except Exception as error:  # whatever an object raises that is asked for its values
-        raise DataError(
-            f"{what} must be a table of rows and columns: {shorten(first_line(error), 200)}."
-        ) from None
-    return array
-
-
 def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
     """Return the columns `names` of a data frame, or a 2-D array, as float64.
 
     Messages call the table `what`.
     """
-    return TableColumns(X, names, what).numbers()
+    return Table(X, names, what).numbers()
 
 
 def column_weights(X: Any, name: str, what: str, first_row: int) -> FloatArray:
     """Return a column of sample weights; messages count rows from `first_row`."""
-    rows = table_rows(X, (name,), what)
-    check_finite(rows, (name,), what, first_row)
-    weights = rows[:, 0]
-    if (below := weights < 0).any():
-        row = int(below.argmax())
+    weights = table_rows(X, (name,), what)[:, 0]
+    if (bad := ~((weights >= 0) & (weights <= LARGEST))).any():
+        row = int(bad.argmax())
         raise DataError(
-            f"{what} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in "
-            f"row {first_row + row}.",
+            f"{what} must have finite weights of at least 0 in column {name!r}, got "
+            f"{weights[row]:g} in row {first_row + row}.",
             row=first_row + row,
         )
     return weights
@@ -302,76 +278,56 @@ def arrow_numbers(column: Any, name: str, what: str) -> FloatArray:
     """Return a PyArrow column of numbers or truth values as float64, missing values as NaN."""
     import pyarrow as pa
 
-    if arrow_kind(column) not in ("number", "truth"):
-        got = "text" if arrow_kind(column) else column.type
-        got = "nothing" if pa.types.is_null(column.type) else got
-        raise DataError(f"{what} must hold numbers only, got {got} in column {name!r}.")
-    if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
+    # A column without any value has no type.
+    if arrow_kind(column) not in ("number", "truth") and column.type != "null":
+        raise DataError(
+            f"{what} must hold numbers only, got {what_it_holds(column)} in column {name!r}."
+        )
+    if not pa.types.is_integer(column.type):
         column = column.cast(pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def what_it_holds(column: Any) -> str:
-    """Return a word for the values of a PyArrow column that are neither numbers nor text."""
-    from pyarrow import types
-
-    kind = column.type
-    called = {
-        "nothing": types.is_null(kind),
-        "durations": types.is_duration(kind),
-        "dates": types.is_temporal(kind),
-        "bytes": types.is_binary(kind) or types.is_large_binary(kind),
-        "lists": types.is_nested(kind),
-    }
-    return next((words for words, is_so in called.items() if is_so), str(kind))
+    """Return a word for the values of a PyArrow column."""
+    kind = arrow_kind(column)
+    return {"number": "numbers", "truth": "truth values", "category": "text"}.get(
+        str(kind), "nothing" if column.type == "null" else str(column.type)
+    )
 
 
 # Values
 
 
 def check_finite(
-    X: FloatArray,
-    names: tuple[str, ...],
-    what: str = "X",
-    first_row: int = 0,
-    *,
-    gaps: bool = False,
-    way_out: str = "",
+    X: FloatArray, names: tuple[str, ...], what: str = "X", first_row: int = 0, *, gaps: bool
 ) -> None:
-    """Refuse NaN, infinity and absurd sizes; the message names the first bad column and row.
+    """Refuse infinity and absurd sizes, and without `gaps` missing values as well.
 
-    Messages call the table `what` and count rows from `first_row`. With `gaps`, NaN is a missing
-    value and passes; without, the message about one ends with `way_out`.
+    The message names the column and row of the first, calls the table `what` and counts rows from
+    `first_row`.
     """
+    # These look twice, but need no memory of their own.
+    lowest, highest = (np.fmin, np.fmax) if gaps else (np.minimum, np.maximum)
+
+    def is_usable(part: slice) -> bool:
+        low = lowest.reduce(flat[part], initial=0)
+        return bool(low >= -LARGEST and highest.reduce(flat[part], initial=0) <= LARGEST)
+
     flat = np.ascontiguousarray(X).reshape(-1)
-    if all(by_parts(len(flat), lambda part: _is_usable(flat[part]))):
+    if all(by_parts(len(flat), is_usable)):
         return
-    for start in range(0, len(X), _BLOCK):
-        block = X[start : start + _BLOCK]
-        usable = np.abs(block) <= LARGEST
-        if gaps:
-            usable |= np.isnan(block)
-        if not usable.all():
-            row, column = (int(i) for i in np.argwhere(~usable)[0])
-            value = float(block[row, column])
-            rule, got = what_is_wrong(value)
-            if way_out and math.isnan(value):
-                rule, got = "without missing values (empty cells or NaN)", "one"
-            else:
-                way_out = ""
-            number = first_row + start + row
-            raise DataError(
-                f"{what} must be {rule}, got {got} in column {names[column]!r}, row {number}"
-                f"{way_out}.",
-                row=number,
-            )
-
-
-def _is_usable(values: FloatArray) -> bool:
-    """Whether no value is NaN or too large; looks twice, but needs no memory of its own."""
-    if not len(values):
-        return True
-    return bool(values.min() >= -LARGEST and values.max() <= LARGEST)  # NaN comes through both
+    is_bad = ~(np.abs(X) <= LARGEST)
+    if gaps:
+        is_bad &= ~np.isnan(X)
+    row, column = (int(i) for i in np.argwhere(is_bad)[0])
+    value, row = float(X[row, column]), first_row + row
+    rule, got = what_is_wrong(value)
+    where, way_out = f"column {names[column]!r}, row {row}", ""
+    if math.isnan(value):
+        rule, got = "without missing values (empty cells or NaN)", "one"
+        way_out = "; gaps 'impute' or 'skip' allows missing values"
+    raise DataError(f"{what} must be {rule}, got {got} in {where}{way_out}.", row=row)
 
 
 def what_is_wrong(value: float) -> tuple[str, str]:
@@ -420,3 +376,12 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(float(value)))
     return str(value)
+
+
+def kind_of(value: Any) -> str:
+    """Return the kind of a single value; those of one kind have a type in common."""
+    if isinstance(value, (bool, np.bool_)):
+        return "truth"
+    if isinstance(value, (int, float, np.number)):
+        return "number"
+    return "text" if isinstance(value, str) else type(value).__name__

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from emsco._base.checks import is_number
 from emsco._base.text import brief, first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.data.keys import Keys
-from emsco.data.single_rows import SingleRows
 from emsco.errors import DataError, ParameterError
 
 Split = tuple[IntArray, IntArray]
@@ -37,7 +40,8 @@ def check_simple_cv(cv: Any) -> str | float | int:
     if is_number(cv) and 0 < float(cv) < 1:
         return float(cv)
     raise ParameterError(
-        f'cv must be "auto", a fraction between 0 and 1 or a number of folds from 2, got {cv!r}.'
+        'cv must be "auto", a fraction between 0 and 1, a number of folds from 2, or for a fit in '
+        f"Python a splitter or a list of splits, got {cv!r}."
     )
 
 
@@ -74,25 +78,30 @@ def make_splits(
     name : str
         What messages call `cv`.
     """
-    kept = np.arange(len(labels))
-    if isinstance(cv, str) and cv == AUTO:
-        kept = kept if weights is None else np.flatnonzero(weights > 0)
-        groups = None if groups is None else known_groups(groups, len(labels))[kept]
-        splitter = _auto_splitter(labels[kept], X.shape[1], classes, groups, seed, repeat)
-    else:
-        splitter = _splitter(cv, labels, classes, seed)
-        # Rows at single precision are made double only where someone else's code may look at them.
-        if isinstance(X, SingleRows) and not is_number(cv):
-            X = np.asarray(X)  # a splitter of the user's may look at them
-    rows = X if len(kept) == len(labels) else X[kept]
+    if cv is None or isinstance(cv, (bool, str)) or is_number(cv):
+        cv = check_simple_cv(cv)
+    n_rows, kept = len(labels), np.arange(len(labels))
+    if cv == AUTO and weights is not None:
+        kept = np.flatnonzero(weights > 0)
+    if cv == AUTO and groups is not None:
+        groups = known_groups(groups, n_rows)[kept]
     try:
+        if isinstance(cv, str):
+            made = _auto(labels[kept], X.shape[1], classes, groups, seed, repeat)
+        elif isinstance(cv, float):
+            made = [_fraction(labels, classes, cv, seed)]
+        elif isinstance(cv, int):
+            _check_class_sizes(labels, classes, cv, f"makes {cv} folds")
+            made = _folds(labels, None, cv, seed)
+        else:
+            made = check_cv(cv, labels, classifier=True).split(X, labels, groups)
         pairs = [
             (kept[_row_numbers(train, len(kept))], kept[_row_numbers(scored, len(kept))])
-            for train, scored in splitter.split(rows, labels[kept], groups)
+            for train, scored in made
         ]
     except (TypeError, ValueError) as error:
         why = first_line(error).rstrip(".")
-        raise DataError(f"{name} must suit the {len(labels)} rows, but: {why}.") from error
+        raise DataError(f"{name} must suit the {n_rows} rows, but: {why}.") from error
     if not pairs:
         raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
     # A class may have rows and yet no weight, which is no better than no rows.
@@ -112,68 +121,60 @@ def make_splits(
     return pairs
 
 
-def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) -> Any:
-    if isinstance(cv, Integral) and is_number(cv) and int(cv) >= 2:
-        _check_class_sizes(labels, classes, int(cv), f"makes {cv} folds")
-        return StratifiedKFold(n_splits=int(cv), shuffle=True, random_state=seed)
-    if is_number(cv) and 0 < float(cv) < 1:
-        return _ScoredFraction(float(cv), classes, seed)
-    try:
-        if cv is None or is_number(cv) or isinstance(cv, (bool, str)):
-            raise TypeError
-        return check_cv(cv, labels, classifier=True)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            'cv must be "auto", a fraction between 0 and 1, a number of folds from 2, a splitter '
-            f"or a list of splits, got {cv!r}."
-        ) from None
-
-
-def _auto_splitter(
+def _auto(
     labels: LabelArray,
     n_inputs: int,
     classes: Sequence[Any],
     groups: AnyArray | None,
     seed: int,
     repeat: bool,
-) -> Any:
-    """Return the splitter that "auto" means for these rows, all of which count."""
+) -> Iterable[Split]:
+    """Return the splits that "auto" means for these rows, all of which count."""
     n_rows = len(labels)
     if groups is None:
         n_smallest = int(np.bincount(labels, minlength=len(classes)).min())
         if n_rows >= MANY_ROWS or n_smallest < 2:
-            return _ScoredFraction(HELD_OUT, classes, seed)
+            return [_fraction(labels, classes, HELD_OUT, seed)]
     else:
         # Folds keep groups together, so that groups of a class count, not its rows.
         n_smallest = min(len(np.unique(groups[labels == k])) for k in range(len(classes)))
         if n_rows >= MANY_ROWS:
             # A third of the groups, as one of three folds: a fraction cannot keep groups together.
-            return _Folds(max(2, min(round(1 / HELD_OUT), n_smallest)), (seed,), only_first=True)
+            n_folds = max(2, min(round(1 / HELD_OUT), n_smallest))
+            return islice(_folds(labels, groups, n_folds, seed), 1)
     n_folds = max(2, min(N_FOLDS, n_smallest))
     max_repeats = N_REPEATS if repeat else 1
     # As often as the table is small: repeats cost as much again.
     n_repeats = max(1, min(max_repeats, FEW_VALUES // (n_rows * n_inputs)))
     # The first repeat has the seed itself, so that "auto" without repeats draws the same folds.
     more = np.random.SeedSequence(seed).generate_state(n_repeats - 1).tolist()
-    return _Folds(n_folds, (seed, *more))
+    return chain.from_iterable(_folds(labels, groups, n_folds, one) for one in (seed, *more))
 
 
-@dataclass(frozen=True, slots=True)
-class _Folds:
-    """A splitter that makes stratified folds, once for each seed; groups stay together."""
+def _folds(labels: LabelArray, groups: AnyArray | None, n_folds: int, seed: int) -> Iterable[Split]:
+    """Return stratified folds; groups stay together."""
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds: Iterable[Split] = kind(n_folds, shuffle=True, random_state=seed).split(
+        labels, labels, groups
+    )
+    return folds
 
-    n_folds: int
-    seeds: tuple[int, ...]
-    only_first: bool = False
 
-    def split(self, X: AnyArray, labels: LabelArray, groups: Any) -> Iterator[Split]:
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        for seed in self.seeds:
-            folds = kind(self.n_folds, shuffle=True, random_state=seed)
-            for pair in folds.split(X, labels, groups):
-                yield pair
-                if self.only_first:
-                    return
+def _fraction(labels: LabelArray, classes: Sequence[Any], share: float, seed: int) -> Split:
+    """Score a share of the rows; the only row of a class always trains."""
+    sizes = np.bincount(labels, minlength=len(classes))
+    # With rows of one class only there would be nothing to score.
+    if (sizes > 1).sum() < 2:
+        _check_class_sizes(labels, classes, 2, "holds out a fraction")
+    for label in np.flatnonzero(sizes == 1).tolist():
+        warnings.warn(
+            f"class {classes[label]!r} has one row, which trains and scores no design.",
+            stacklevel=6,
+        )
+    once, many = np.flatnonzero(sizes[labels] == 1), np.flatnonzero(sizes[labels] > 1)
+    splitter = StratifiedShuffleSplit(1, test_size=share, random_state=seed)
+    train, scored = next(splitter.split(many, labels[many]))
+    return np.concatenate([many[train], once]), many[scored]
 
 
 def known_groups(groups: Any, n_rows: int) -> AnyArray:
@@ -181,62 +182,6 @@ def known_groups(groups: Any, n_rows: int) -> AnyArray:
     keys = Keys.from_parameter("groups", groups, None, n_rows)
     keys.check_complete("groups")
     return np.asarray(keys.values)[keys.codes]
-
-
-@dataclass(frozen=True, slots=True)
-class _ScoredFraction:
-    """A splitter that scores a share of the rows; the only row of a class always trains."""
-
-    share: float
-    classes: Sequence[Any]
-    seed: int
-
-    def split(self, _X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
-        sizes = np.bincount(labels, minlength=len(self.classes))
-        # With rows of one class only there would be nothing to score.
-        if (sizes > 1).sum() < 2:
-            _check_class_sizes(labels, self.classes, 2, "holds out a fraction")
-        for label in np.flatnonzero(sizes == 1).tolist():
-            warnings.warn(
-                f"class {self.classes[label]!r} has one row, which trains and scores no design.",
-                stacklevel=6,
-            )
-        once = np.flatnonzero(sizes[labels] == 1)
-        many = np.flatnonzero(sizes > 1).tolist()
-        train, scored = self._drawn([np.flatnonzero(labels == label) for label in many])
-        yield np.concatenate([train, once]), scored
-
-    def _drawn(self, by_class: list[IntArray]) -> list[IntArray]:
-        """Draw the rows that `StratifiedShuffleSplit` would, in a quarter of its time.
-
-        A seed draws what it always drew, so all calls of `rng` are those of that class.
-        """
-        rng, sizes = np.random.RandomState(self.seed), np.array([len(rows) for rows in by_class])
-        n_scored = math.ceil(self.share * sizes.sum())
-        n_trained = int(sizes.sum()) - n_scored
-        for part, n_rows in (("score", n_scored), ("train", n_trained)):
-            if n_rows < len(sizes):
-                raise ValueError(f"{n_rows} would {part}, fewer than the {len(sizes)} classes.")
-        n_train = _in_proportion(sizes, n_trained, rng)
-        # Drawn and thrown away: `StratifiedShuffleSplit` draws here, and later draws depend on it.
-        _in_proportion(sizes - n_train, n_scored, rng)
-        mixed = [rows[rng.permutation(len(rows))] for rows in by_class]
-        cuts = [np.split(rows, [n]) for rows, n in zip(mixed, n_train.tolist(), strict=True)]
-        return [rng.permutation(np.concatenate(part)) for part in zip(*cuts, strict=True)]
-
-
-def _in_proportion(sizes: IntArray, n_drawn: int, rng: np.random.RandomState) -> IntArray:
-    """Share draws out among classes by size; what is left goes to the largest fractions."""
-    exact = sizes / sizes.sum() * n_drawn
-    n_of_class: IntArray = np.floor(exact).astype(np.int64)
-    fractions = exact - n_of_class
-    for fraction in np.unique(fractions)[::-1]:
-        # Classes with the same fraction draw lots for what is left.
-        alike, n_left = np.flatnonzero(fractions == fraction), n_drawn - int(n_of_class.sum())
-        if n_left <= 0:
-            break
-        n_of_class[rng.choice(alike, min(n_left, len(alike)), replace=False)] += 1
-    return n_of_class
 
 
 def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], min_rows: int, why: str) -> None:
@@ -251,14 +196,10 @@ def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], min_rows: int
 def _row_numbers(rows: Any, n_rows: int) -> IntArray:
     """Return row numbers, given numbers (negative ones count from the end) or a mask."""
     given = np.asarray(rows)
-    if given.dtype == np.bool_:
-        if given.shape != (n_rows,):
-            raise ValueError(f"a mask must have {n_rows} entries, got shape {given.shape}")
-        return np.flatnonzero(given)
-    numbers = given.astype(np.int64)
-    # Whole numbers as floats pass; anything else would be cut off without a word.
-    if numbers.ndim != 1 or not np.array_equal(numbers, given):
+    try:
+        numbers: IntArray = np.arange(n_rows)[given if given.size else given.astype(np.int64)]
+    except IndexError as error:
+        raise ValueError(f"{first_line(error)}, got {brief(rows)}") from None
+    if numbers.ndim != 1:
         raise ValueError(f"rows must be a list of whole numbers, got {brief(rows)}")
-    if outside := numbers[(numbers < -n_rows) | (numbers >= n_rows)].tolist():
-        raise ValueError(f"there is no row {outside[0]}")
-    return numbers % n_rows
+    return numbers

@@ -15,8 +15,8 @@ from emsco._base.text import first_line, shorten
 from emsco._base.typing import AnyArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.labels import check_labelled
-from emsco.data.rows import as_table, check_in_memory, check_table, is_frame
-from emsco.errors import DataError, EMSCOError
+from emsco.data.rows import as_table, check_table, is_frame
+from emsco.errors import DataError
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -42,42 +42,25 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tuple(f"x{i}" for i in range(self.n_features_in_))
 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
-        """Return X and y after checks: X unchanged if it may hold text, else as numbers."""
+        """Return X as a data frame or an array, and y, after checks."""
         if y is not None:
             check_labelled(y)
-        check_in_memory(X)
         X = as_table(X)
+        check_table(X)
         with _in_one_sentence():
-            if _is_any_table(X):
-                check_table(X)
-                validate_data(self, X, y, skip_check_array=True)
-                targets = column_or_1d(y, warn=True)
-                check_consistent_length(X, targets)
-                return X, targets
-            rows, targets = validate_data(
-                self, X, y, dtype=(np.float64, np.float32), order="C", ensure_all_finite=False
-            )
-            return rows, targets
+            validate_data(self, X, y, skip_check_array=True)
+            targets = column_or_1d(y, warn=True)
+            check_consistent_length(X, targets)
+        return X, targets
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return rows to decide after checks, to be read by name if the training rows had names."""
+        X = as_table(X)
         if is_frame(X) and hasattr(self, "feature_names_in_"):
             return X  # columns may come in any order
-        check_in_memory(X)
-        X = as_table(X)
         with _in_one_sentence():
-            if _is_any_table(X):
-                validate_data(self, X, reset=False, skip_check_array=True)
-                return np.asarray(X) if is_frame(X) else X  # by position
-            return validate_data(
-                self,
-                X,
-                reset=False,
-                dtype=np.float64,
-                order="C",
-                ensure_all_finite=False,
-                ensure_min_samples=0,
-            )
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return as_table(np.asarray(X))  # by position
 
 
 @contextmanager
@@ -85,12 +68,5 @@ def _in_one_sentence() -> Iterator[None]:
     """Refuse with one sentence what scikit-learn refuses, sometimes with all values of a table."""
     try:
         yield
-    except EMSCOError:
-        raise
     except (TypeError, ValueError) as error:
         raise DataError(f"{shorten(first_line(error), 200).rstrip(':')}.") from None
-
-
-def _is_any_table(X: Any) -> bool:
-    """Tell whether X is a data frame, or an array that may hold text."""
-    return is_frame(X) or getattr(getattr(X, "dtype", None), "kind", "f") in "OUS"

@@ -14,7 +14,6 @@ from emsco._base.workers import by_parts
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.labels import coded_labels
-from emsco.data.single_rows import held_rows
 from emsco.data.weights import check_weights, whole_weights
 
 
@@ -24,7 +23,7 @@ class TrainingData:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs), or SingleRows
+    rows : ndarray of shape (n_rows, n_inputs)
         Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Position of each row's label in `classes`.
@@ -43,7 +42,7 @@ class TrainingData:
         Number of units in a weight of 1.
     """
 
-    rows: Any
+    rows: FloatArray
     labels: LabelArray
     weights: FloatArray | None
     classes: AnyArray
@@ -71,9 +70,8 @@ class TrainingData:
             prices = costs.prices_of(table, len(labels))
             costs = costs.with_usual(np.average(prices, axis=0, weights=weights))
         encoding = Encoding.learn(table, costs, gaps)
-        encoded = encoding.rows(table)
-        encoding = encoding.with_ranges(*_extremes(encoded, weights))
-        rows = held_rows(encoded, table)
+        rows = encoding.rows(table)
+        encoding = encoding.with_ranges(*_extremes(rows, weights))
         return cls(rows, labels, weights, classes, costs, encoding, prices)
 
     @property
@@ -133,17 +131,16 @@ class TrainingData:
         return missing
 
 
-def _extremes(rows: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Return the lowest and highest value of each input, shape (2, n_inputs); NaN if none.
+def _extremes(rows: FloatArray, weights: FloatArray | None) -> list[FloatArray]:
+    """Return the lowest and the highest value of each input, NaN if there are none.
 
     Rows of weight 0 do not count.
     """
     if weights is not None and not weights.all():
         rows = rows[weights > 0]
-    none = np.nan  # no rows have no extremes
 
-    def lowest_and_highest(part: slice) -> list[FloatArray]:
-        return [one.reduce(rows[part], initial=none) for one in (np.fmin, np.fmax)]
+    def extreme(ufunc: np.ufunc) -> FloatArray:
+        parts = by_parts(len(rows), lambda part: ufunc.reduce(rows[part], initial=np.nan))
+        return ufunc.reduce(parts)  # type: ignore[no-any-return]
 
-    lowest, highest = zip(*by_parts(len(rows), lowest_and_highest), strict=True)
-    return np.array([np.fmin.reduce(lowest), np.fmax.reduce(highest)])
+    return [extreme(np.fmin), extreme(np.fmax)]

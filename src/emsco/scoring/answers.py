@@ -13,7 +13,7 @@ from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.labels import check_labelled, check_shape
-from emsco.data.rows import as_table, check_in_memory, check_table, column_names
+from emsco.data.rows import as_table, check_table, column_names
 from emsco.data.splits import make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress
@@ -77,7 +77,6 @@ class Answers:
         memory_limit: int | str = 2**30,
         n_jobs: int = 1,
     ) -> None:
-        check_in_memory(X)
         table = as_table(X)
         check_table(table)
         check_labelled(y)

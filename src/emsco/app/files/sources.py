@@ -23,7 +23,7 @@ from emsco.data.encoding import Encoding
 from emsco.data.issues import (
     DataIssue,
     data_issues_of,
-    id_of_texts,
+    id_issue,
     left_out_warning,
     to_leave_out,
 )
@@ -277,8 +277,7 @@ def _odd_columns(
         if name in keep or arrow_kind(column) != "category":
             continue
         n_texts = compute.count_distinct(column).as_py()
-        issue = id_of_texts(name, n_texts, len(y)) if n_texts > MOST_CATEGORIES else None
-        if issue is not None:
+        if n_texts > MOST_CATEGORIES and (issue := id_issue(name, n_texts, len(y))):
             odd.append(issue)
     ids = [one.subject for one in odd]
     try:

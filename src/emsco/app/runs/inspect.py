@@ -205,7 +205,7 @@ class Inspection:
     alone : dict
         By column, the balanced accuracy on unseen rows of a rule that sees nothing else.
     data_issues : tuple of DataIssue
-        Leaks, ids, copies, constants, rare classes and the like.
+        Leaks, ids, copies, constants and columns with hardly any value.
     notes : tuple of str
         Sentences about columns that a fit would refuse, gaps, odd zeros, and names like that of the
         target.
@@ -248,7 +248,7 @@ class Inspection:
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that `emsco fit` leaves out unless it is told to keep them."""
-        return tuple(one.subject for one in to_leave_out(self.data_issues, keep=()))
+        return tuple(one.subject for one in to_leave_out(self.data_issues))
 
     @property
     def to_buy(self) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ class Inspection:
                 for column in self.columns
             ],
             "data_issues": [issue.to_dict() for issue in self.data_issues],
-            "notes": ["".join(map(str, note)) for note in self.notes],
+            "notes": list(self.notes),
             "left_out": list(self.left_out),
             "to_drop": list(self.to_drop),
             "fit": None if self.forecast is None else self.forecast.to_dict(),
@@ -314,7 +314,7 @@ def inspect_file(
     sizes = np.bincount(data.labels, minlength=len(data.classes))
     order = np.argsort(-sizes, kind="stable")
     data_issues = data_issues_of(data)
-    check_left_out(lacking, [one.subject for one in to_leave_out(data_issues, keep=())])
+    check_left_out(lacking, [one.subject for one in to_leave_out(data_issues)])
     # Rows that have come before, compared as bytes; gaps are alike, and so are 0 and -0.
     plain = np.ascontiguousarray(np.nan_to_num(data.rows, nan=np.pi * 1e80) + 0.0)
     whole = plain.view(np.dtype((np.void, plain.dtype.itemsize * plain.shape[1]))).ravel()
@@ -327,7 +327,7 @@ def inspect_file(
         columns,
         accuracies_alone(data),
         data_issues,
-        _notes(files, columns, {str(one.subject) for one in data_issues}),
+        _notes(files, columns, {one.subject for one in data_issues}),
     )
     if forecast:
         tell(3, total, "trying a fit on some rows")
@@ -399,7 +399,7 @@ def _without_suspects(
 
     An id with a text of its own for every row would make a fit take minutes.
     """
-    left_out = {one.subject for one in to_leave_out(data_issues, keep=())}
+    left_out = {one.subject for one in to_leave_out(data_issues)}
     odd = suspects(data_issues) | left_out
     rest = [one for one in columns if one.name not in odd]
     if not odd or not rest:

@@ -29,6 +29,7 @@ from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor, Source
 from emsco.data.labels import as_classes, labels_of, positions_of
 from emsco.data.row_prints import Lookup, RowPrints
+from emsco.data.rows import arrow_kind
 from emsco.errors import DataError, DataWarning, ParameterError
 from emsco.front import Certificate
 
@@ -171,11 +172,12 @@ def _to_recognise(rows: FloatArray, chunk: Chunk, cascade: Cascade) -> FloatArra
         if code.name in chunk.kept:
             column = chunk.with_gaps(code.name)
             # Whatever the file says there, it must be recognised, not understood.
-            try:
-                numbers = column if code.kind == "category" else pa.array(_numbers(column, chunk))
-                code.fill(inputs, numbers, "", 0, gaps=True)
-            except DataError:  # a category that is no text, a truth value other than 0 and 1
+            if code.kind == "category" and arrow_kind(column) == "category":
+                code.fill(inputs[:, : code.n_values], column, "")
+            else:
                 inputs[:, 0] = _numbers(column, chunk)
+            if code.marks_missing:
+                inputs[:, -1] = np.isnan(inputs[:, 0])
     return values
 
 
