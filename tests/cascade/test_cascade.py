@@ -19,6 +19,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import compress
 from emsco.designs.design import Design
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.errors import DataError
 from emsco.models.bank import logistic_bank
@@ -50,7 +51,8 @@ def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1
 def scored(X, y, split, costs, min_confidence, designs):
     """What a search counts."""
     data = TrainingData.from_table(X, y, None, costs, "refuse")
-    return bench_of_split(data, split).evaluator(4, min_confidence).score(designs)
+    grid = ThresholdGrid.single(np.full(len(data.classes), min_confidence))
+    return bench_of_split(data, split).evaluator(4, grid).score(designs)
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_a_seed_repeats_its_draw():
 
 
 def test_a_mutant_changes_one_line():
-    for mutant in mutants.draw(mutants.ROOT, ["src/emsco/costs/fees.py"], 50, 0):
+    for mutant in mutants.draw(mutants.ROOT, ["src/emsco/costs/paid.py"], 50, 0):
         text = (mutants.ROOT / mutant.path).read_bytes()
         before, after = (
             ast.unparse(ast.parse(code)).splitlines() for code in (text, mutant.apply(text))

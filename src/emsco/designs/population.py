@@ -139,12 +139,12 @@ class Designs:
         """Positions of the chains, by the level and the stage of the last feature, and so on."""
         # A feature that is never bought comes last.
         genes = np.where(self._genes == NEVER, np.int16(2**15 - 1), self._genes)
-        return np.lexsort(genes[:, :, ::-1].reshape(len(self), -1).T)
+        return np.lexsort(genes[:, :, ::-1].reshape(len(self), 2 * self.stages.shape[1]).T)
 
     def sorted(self) -> Self:
         """The distinct chains, by the level and the stage of one feature after the other."""
         self._refuse_trees()
-        genes = self._genes.reshape(len(self), -1)
+        genes = self._genes.reshape(len(self), 2 * self.stages.shape[1])
         return self[np.unique(genes, axis=0, return_index=True)[1]]
 
     def chromosomes(self) -> FloatArray:

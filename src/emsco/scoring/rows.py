@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from emsco._base.arrays import distinct_rows
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco.data.splits import Split
-from emsco.data.training import TrainingData
+
+if TYPE_CHECKING:  # a cascade decides without what fits
+    from emsco.data.splits import Split
+    from emsco.data.training import TrainingData
 
 
 @dataclass(frozen=True, eq=False)
