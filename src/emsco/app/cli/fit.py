@@ -239,9 +239,6 @@ class StageOptions:
         Path | None,
         typer.Option(help="Folder that keeps predictions of --estimator for later fits."),
     ] = None
-    calibration: Annotated[
-        str | None, typer.Option(help="Calibrate confidence: sigmoid or isotonic.")
-    ] = None
     class_weight: Annotated[
         str | None, typer.Option(help="Weight of each class: balanced, or as in ill=5,well=1.")
     ] = None
