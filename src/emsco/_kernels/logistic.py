@@ -29,7 +29,7 @@ from cython.cimports.emsco._kernels.arrays import (
     OutInts1,
 )
 from cython.cimports.emsco._kernels.bits import power_of_two
-from cython.cimports.libc.math import INFINITY, fabs, floor, sqrt
+from cython.cimports.libc.math import fabs, floor, sqrt
 
 BLOCK = 256  # rows; a block of 50 columns stays in a 256 KiB cache
 
@@ -37,6 +37,7 @@ _BLOCK = cython.declare(cython.Py_ssize_t, BLOCK)
 _LOG2_E = cython.declare(cython.double, 1.4426950408889634)
 _LN2 = cython.declare(cython.double, 0.6931471805599453)
 _LARGEST = cython.declare(cython.double, 700.0)
+_INFINITY = cython.declare(cython.double, float("inf"))
 _CURVED = cython.declare(cython.Py_ssize_t, 2)  # first passes with a Hessian, if it is cheap
 _STALLED = cython.declare(cython.double, 0.3)  # it is renewed if gradients shrink by less
 _PATIENCE = cython.declare(cython.Py_ssize_t, 30)  # passes between others
@@ -540,7 +541,7 @@ def _advance(
     for i in range(whole.shape[0]):
         scratch[i] = whole[i]
     _turn(metric, scratch)
-    is_first: cython.bint = fits.largest[m] == INFINITY
+    is_first: cython.bint = fits.largest[m] == _INFINITY
     if not was_curved and not is_first:
         _remember(fits, m, scratch[: whole.shape[0]], fits.turned[m, 1])
     for i in range(whole.shape[0]):
@@ -597,7 +598,7 @@ def begin(
             if fits.slope[m] < 0.0:
                 _move(fits, m, 1.0)
             else:
-                fits.slope[m] = -INFINITY
+                fits.slope[m] = -_INFINITY
             if _is_cheap(n_outputs, size):
                 _begin_hessian(fits, m)
 

@@ -437,6 +437,10 @@ def _read_parts(
         if (family := one.text("family")) not in KINDS:
             *first, last = map(repr, KINDS)
             one.refuse("family", f"{', '.join(first)} or {last}", family)
+        for model in one.many_fields("models"):
+            for name in ("calibration", "calibrator"):  # of versions before 0.4
+                if (value := model.values.get(name)) is not None:
+                    model.refuse(name, "left out, as models are no longer calibrated", value)
         kind = LinearPart if family in ("logistic", "spline") else SeparatePart
         parts.append(kind.from_dict(one, encoding.n_inputs, len(classes), trusted))
     return tuple(parts)

@@ -61,10 +61,8 @@ class Fitter(ABC):
         self.n_train, self.n_scored = len(rows.X), len(rows.scored)
         self.kept = 2 * self.n_scored
 
-    @staticmethod
-    def prepare(  # noqa: B027 - most have nothing to prepare
-        fitters: Sequence[Any], report: Report | None = None
-    ) -> None:
+    @staticmethod  # noqa: B027 - most have nothing to prepare
+    def prepare(fitters: Sequence[Any], report: Report | None = None) -> None:
         """Fit what all models of these fitters need, before any subset is asked for."""
 
     @abstractmethod

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 
 
 class Kind(NamedTuple):
-    """Where a kind's `Fitter` is and where its models are, as "module:class".
+    """Where a kind's `Fitter` is and where its models are, as "module:class", and its name.
 
-    Imported when they are needed: to decide, a program needs no fitter.
+    Both are imported when they are needed: to decide, a program needs no fitter.
     """
 
     fitter: str
     model: str
+    in_words: str
 
     def load(self, name: str) -> Any:
         """Import the class of "fitter" or "model"."""
@@ -22,8 +23,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "logistic": Kind("logistic:LogisticFitter", "stage_models:LinearModels"),
-    "spline": Kind("logistic:LogisticFitter", "stage_models:LinearModels"),
-    "boosting": Kind("boosting.fitters:BoostingFitter", "boosting.trees:TreeEnsemble"),
-    "estimator": Kind("estimators:EstimatorFitter", "estimator_files:EstimatorModel"),
+    "logistic": Kind("logistic:LogisticFitter", "stage_models:LinearModels", "logistic regression"),
+    "spline": Kind("logistic:LogisticFitter", "stage_models:LinearModels", "splines"),
+    "boosting": Kind(
+        "boosting.fitters:BoostingFitter", "boosting.trees:TreeEnsemble", "boosted trees"
+    ),
+    "estimator": Kind(
+        "estimators:EstimatorFitter", "estimator_files:EstimatorModel", "a classifier"
+    ),
 }

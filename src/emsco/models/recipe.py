@@ -31,7 +31,6 @@ AUTO = "auto"
 FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
 _FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
 _SHARED = "one boosted model for all subsets"
-_IN_WORDS = {None: "logistic regression", "spline": "splines", "boosting": "boosted trees"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class StageRecipe:
     def in_words(self) -> str:
         """Name the stage models."""
         if self._is_named:
-            return _SHARED if self.shared else _IN_WORDS[self.estimator]
+            return _SHARED if self.shared else KINDS[self._family].in_words
         return " ".join(f"{self.estimator!r}".split())
 
     def of_family(self, family: str) -> StageRecipe:
