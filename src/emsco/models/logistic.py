@@ -99,7 +99,7 @@ class LogisticFitter(Fitter):
         return [self._linear(reads, weights) for reads, weights in of_designs]
 
     def _linear(self, reads: BoolArray, numbers: FloatArray) -> LinearModels:
-        coefs = numbers.reshape(len(reads), self._n_outputs, -1)
+        coefs = numbers.reshape(len(reads), self._n_outputs, self._n_columns)
         return LinearModels(self.scaling, reads, coefs, self.basis)
 
     def answers(
@@ -116,7 +116,7 @@ class LogisticFitter(Fitter):
         n_rows = self.n_scored if places is None else len(places)
         winner = np.empty((len(subsets), n_rows), dtype=np.uint8)
         confidence = np.empty(winner.shape)
-        lines = lines_of(subsets, numbers.reshape(len(subsets), self._n_outputs, -1))
+        lines = lines_of(subsets, numbers.reshape(len(subsets), self._n_outputs, self._n_columns))
         scratch = np.empty((self._n_outputs + 2, 64)), np.empty(64, dtype=np.int64)
         if places is None:
             answer_rows(self._scored, *lines, 0, winner, confidence, *scratch)
