@@ -253,7 +253,7 @@ CASES = {
     "one logit": (make_cascade(min_confidence=0.7), TWO),
     "averages": (make_averaged_cascade(min_confidence=0.6), TWO),
     "three classes, imputed": (make_rich_cascade(), THREE),
-    "three classes, skipped": (make_rich_cascade("isotonic", "skip"), THREE),
+    "three classes, skipped": (make_rich_cascade("skip"), THREE),
 }
 
 

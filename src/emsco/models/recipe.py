@@ -28,7 +28,8 @@ from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import StageModels, averaged
 
 AUTO = "auto"
-FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
+FAMILIES = ("logistic", "spline", "boosting")  # that "auto" chooses from, the simplest first
+NAMED = tuple(name for name in KINDS if name != "estimator")
 _FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
 _SHARED = "one boosted model for all subsets"
 
@@ -87,7 +88,7 @@ class StageRecipe:
             If a parameter breaks its rule.
         """
         if isinstance(estimator, str):
-            check_choice("estimator", estimator, (AUTO, *sorted(KINDS.keys() - {"estimator"})))
+            check_choice("estimator", estimator, (AUTO, *NAMED))
             # Logistic regression is the default and has no name inside, so that both ways agree.
             estimator = None if estimator == "logistic" else estimator
         elif estimator is not None:
