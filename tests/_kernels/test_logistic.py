@@ -119,7 +119,7 @@ def test_a_step_from_a_hessian_of_its_own_is_newtons(n_classes):
     step = -np.linalg.pinv(hessian.reshape(n, n) + ridge) @ expected.ravel()
     np.asarray(fits.slope)[:] = -np.inf
     line = np.empty((2, max(20, n)))
-    logistic.advance(fitter._rows, 1.0, 1e-9, fits, np.zeros(1, np.int64), fitter._work(4), line)
+    logistic.advance(fitter._rows, 1.0, 1e-9, fits, np.zeros(1, np.int64), 1, fitter._work(4), line)
     moved = (np.asarray(fits.coefs) - before).ravel()
     common = np.zeros(n) if n == 4 else np.tile(moved.reshape(-1, 4).mean(axis=0), n // 4)
     common = common - (0 if n == 4 else np.tile(step.reshape(-1, 4).mean(axis=0), n // 4))

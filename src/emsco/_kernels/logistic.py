@@ -609,21 +609,28 @@ def advance(
     tolerance: cython.double,
     fits: Fits,
     live: OutInts1,
+    passes: cython.Py_ssize_t,
     work: OutFloats2,
     line: OutFloats2,
 ) -> int:
-    """Send the rows through each live model and take a step; those that go on, first in `live`.
+    """Take so many steps of each live model; those that go on, first in `live`.
 
     `work` has a line of a block for each output and column, and two more; `line` two lines of as
     many numbers as a model has parameters.
     """
-    n_live = 0
+    n_live: cython.Py_ssize_t = live.shape[0]
+    n_kept: cython.Py_ssize_t
+    whole: OutFloats1 = line[0, : fits.step.shape[1]]
     with cython.nogil:
-        _sum_up(rows, fits, live, work)
-        for i in range(live.shape[0]):
-            m = live[i]
-            whole: OutFloats1 = line[0, : fits.step.shape[1]]
-            if not _advance(fits, m, penalty, tolerance, whole, line[1]):
-                live[n_live] = m
-                n_live += 1
+        for _ in range(passes):
+            _sum_up(rows, fits, live[:n_live], work)
+            n_kept = 0
+            for i in range(n_live):
+                m = live[i]
+                if not _advance(fits, m, penalty, tolerance, whole, line[1]):
+                    live[n_kept] = m
+                    n_kept += 1
+            n_live = n_kept
+            if n_live == 0:
+                break
     return n_live

@@ -27,6 +27,7 @@ _MOST_MODELS = 256  # fitted together; larger batches are no faster and take mor
 _BATCH_BYTES = 2**26
 _PER_FIT = 6e-9  # seconds per training row and input: lab/REPORT.md
 _AT_ONCE = 2**16  # rows that are standardised together, so that not all are copied
+_PRODUCTS_AT_ONCE = 10**8  # of rows and weights, in passes without a break: under a second
 _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads takes longer
 
 
@@ -208,11 +209,16 @@ class LogisticFitter(Fitter):
         line = np.empty((2, max(_MOST_PAIRS, self._n_outputs * columns.shape[1])))
         begin(gradient_0, offset, hessian, self._penalty, fits, line)
         live = np.arange(len(columns))
-        for _ in range(MOST_PASSES):
+        # Few at once where they take long, so that Ctrl-C is heard in between.
+        at_once = int(np.clip(_PRODUCTS_AT_ONCE // (columns.size * self.n_train), 1, MOST_PASSES))
+        for part in slices(MOST_PASSES, at_once):
             if not live.size:
                 break
-            # Each live model takes a step; those that go on move to the front of `live`.
-            n_live = advance(self._rows, self._penalty, self._tolerance, fits, live, work, line)
+            # Each live model takes steps; those that go on move to the front of `live`.
+            passes = len(range(MOST_PASSES)[part])
+            n_live = advance(
+                self._rows, self._penalty, self._tolerance, fits, live, passes, work, line
+            )
             live = live[:n_live]
         if live.size:
             warn_unconverged(live.size, len(columns), np.asarray(fits.largest)[live].max())
