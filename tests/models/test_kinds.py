@@ -179,6 +179,7 @@ def test_models_come_back_from_files(name, n_classes):
 
 def test_a_kind_that_is_registered_can_be_asked_for_by_name(monkeypatch):
     monkeypatch.setitem(KINDS, "naive", Kind("", "", "naive Bayes"))
+    monkeypatch.setattr("emsco.models.recipe.NAMED", tuple(KINDS))  # as of an import
     load = kinds.Kind.load
     monkeypatch.setattr(
         Kind, "load", lambda kind, what: load(kind, what) if kind.fitter else NaiveBayes
