@@ -27,9 +27,10 @@ from threadpoolctl import threadpool_limits
 
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
-from emsco.models.bank import logistic_bank
-from emsco.models.engine import SplitRows
-from emsco.models.shard import SplitData
+from emsco.models.bank import ModelBank
+from emsco.models.engine import Engine
+from emsco.models.logistic import LogisticFitter
+from emsco.models.rows import FitOptions, SplitData
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.rows import ScoredRows
@@ -55,8 +56,10 @@ class Problem:
 
     def open(self) -> Evaluator:
         """Open an evaluator that has fitted nothing yet."""
-        split = SplitRows.cut(SplitData(self.X, self.y, self.train, self.scored))
-        bank = logistic_bank([split], self.X.shape[1], n_jobs=1)
+        every = np.arange(self.X.shape[1])
+        rows = SplitData(self.X, self.y, self.train, self.scored)
+        engine = Engine(LogisticFitter.open([rows], FitOptions(every)), 2)
+        bank = ModelBank(engine, np.eye(len(every), dtype=bool))
         n_scored = len(self.scored)
         scored = ScoredRows(
             labels=self.y[self.scored],

@@ -78,7 +78,7 @@ class EMSCOClassifier(TableClassifier):
         is for the lowest mean total of features, errors and rejections: errors count by what they
         cost, stages answer with the label of least expected cost and go on where an error would
         cost too much, and the design with the lowest expected total is deployed. It decides what
-        `min_confidence`, `reject_below`, `metric`, `class_weight` and `calibration` decide
+        `min_confidence`, `reject_below`, `metric` and `class_weight` decide
         otherwise, and nothing is proven by exact search.
     reject_cost : float or mapping, optional
         Cost of a rejection, or one for each true label, beside `error_cost`. None: nobody is
@@ -106,8 +106,6 @@ class EMSCOClassifier(TableClassifier):
         Stage model to search with. The designs near the front then get models of `estimator` and
         are scored again; only they are shown. None: `estimator` itself, except that "boosting"
         searches with one model that answers for every subset.
-    calibration : {"sigmoid", "isotonic"} or None
-        How to calibrate each stage, on a quarter of the training rows set aside for it.
     class_weight : dict, "balanced" or None
         Weight of each class when stage models are fitted, not when designs are scored.
     gaps : {"refuse", "impute", "skip"}
@@ -240,7 +238,6 @@ class EMSCOClassifier(TableClassifier):
         branches: int | str = "auto",
         estimator: Any = "auto",
         search_with: str | None = None,
-        calibration: str | None = None,
         class_weight: Any = None,
         gaps: str = "refuse",
         allow_exclusion: bool = True,
@@ -274,7 +271,6 @@ class EMSCOClassifier(TableClassifier):
         self.branches = branches
         self.estimator = estimator
         self.search_with = search_with
-        self.calibration = calibration
         self.class_weight = class_weight
         self.gaps = gaps
         self.allow_exclusion = allow_exclusion

@@ -17,7 +17,6 @@ from support.documents import (
 from emsco import Cascade, FileError, ParetoFront
 from emsco._base.documents import document_text
 from emsco.cascade.format import FORMAT
-from emsco.models.calibration import SigmoidMap
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -98,7 +97,7 @@ WRONG_CASCADES = [
     ((*SHARED, "models", 0, "inputs"), [0, 2]),
     (
         (*SHARED, "models", 0, "calibration"),
-        {"kind": "sigmoid", "maps": [SigmoidMap(1.0, 0.0).to_dict()]},
+        {"kind": "sigmoid", "maps": []},
     ),
     ((*N, "models"), {}),
     ((*N, "models"), [1, 1, 1]),

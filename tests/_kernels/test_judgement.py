@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.kernels import SIZES, frozen, random_batch, random_rows, sigmoid
+from support.kernels import SIZES, Lines, frozen, random_rows, sigmoid
 from support.plain import plain
 
 from emsco._kernels import judgement
-from emsco.models import batches
-from emsco.models.batches import Models
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3, 6])
-
-
-def models_of(n_classes, models, seed=12):
-    """The same models with random weights for more classes than two."""
-    if n_classes == 2:
-        return models
-    shape = len(models.sizes), n_classes, models.columns.shape[1]
-    coefs = np.random.default_rng(seed).normal(size=shape)
-    return Models(models.columns, models.sizes, coefs)
 
 
 def answers(models, rows, begin=0):
@@ -28,9 +17,8 @@ def answers(models, rows, begin=0):
     n_rows, coefs = rows.shape[1], models.coefs
     winner = np.full((len(models.sizes), begin + n_rows + 1), 99, dtype=np.uint8)
     confidence = np.full(winner.shape, -1.0)
-    coefs = coefs if coefs.ndim == 3 else coefs[:, None]
     inputs = frozen(np.ascontiguousarray(rows), models.columns, models.sizes, coefs)
-    scratch = np.full((models.n_outputs + 2, 64), np.nan), np.full(64, -7)
+    scratch = np.full((coefs.shape[1] + 2, 64), np.nan), np.full(64, -7)
     judgement.answer_rows(*inputs, begin, winner, confidence, *scratch)
     outside = [*range(begin), -1]
     assert (winner[:, outside] == 99).all()
@@ -38,13 +26,15 @@ def answers(models, rows, begin=0):
     return winner[:, begin:-1], confidence[:, begin:-1]
 
 
+def by_class(models, m):
+    """Weights of each class; a single output is the second of two classes."""
+    coefs = models.coefs[m]
+    return np.vstack([0 * coefs, coefs]) if len(coefs) == 1 else coefs
+
+
 def plain_answers(models, rows, m):
     """Logits are added up column by column, each product and sum rounded on its own."""
-    coefs = (
-        models.coefs[m]
-        if models.n_outputs > 1
-        else np.vstack([0 * models.coefs[m], models.coefs[m]])
-    )
+    coefs = by_class(models, m)
     logits = np.repeat(coefs[:, :1], rows.shape[1], axis=1)
     for i in range(1, models.sizes[m]):
         logits = logits + coefs[:, i, None] * rows[models.columns[m, i]]
@@ -56,21 +46,22 @@ class TestAnswerRows:
     @CLASSES
     @pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 130, 257])
     def test_answers_equal_the_plain_ones_alone_and_among_others(self, n_rows, n_classes):
-        (rows, _), models = random_rows(n_rows), models_of(n_classes, random_batch().models)
+        (rows, _), models = random_rows(n_rows), Lines.of_sizes(n_classes=n_classes)
         winner, confidence = answers(models, rows, begin=n_rows % 3)
         for m in range(len(SIZES)):
             likeliest, sure = plain_answers(models, rows, m)
             assert winner[m].tolist() == likeliest.tolist()
             assert confidence[m] == pytest.approx(sure, rel=1e-15)
-            part = Models(models.columns[[m]], models.sizes[[m]], models.coefs[[m]])
+            part = models[[m]]
             assert [one[0].tobytes() for one in answers(part, rows)] == [
                 one[m].tobytes() for one in (winner, confidence)
             ]
 
     def test_of_equal_probabilities_the_first_class_wins(self):
-        two = Models.from_subsets(np.ones((1, 2), dtype=bool))
+        two = Lines.of(np.ones((1, 2), dtype=bool))
+        two.coefs[:] = 0
         coefs = np.array([[[0.0], [1.0], [1.0]], [[5.0], [5.0], [5.0]]])
-        three = Models(np.zeros((2, 1), dtype=int), np.ones(2, dtype=int), coefs)
+        three = Lines(np.zeros((2, 1), dtype=int), np.ones(2, dtype=int), coefs)
         winner, confidence = answers(two, np.ones((3, 5)))
         assert (winner.tolist(), confidence.tolist()) == ([[0] * 5], [[0.5] * 5])
         winner, confidence = answers(three, np.ones((1, 1)))
@@ -79,7 +70,7 @@ class TestAnswerRows:
 
     @pytest.mark.parametrize("n_classes", [2, 3])
     def test_where_logits_are_not_numbers_neither_is_the_probability(self, n_classes):
-        models = models_of(n_classes, random_batch([3]).models)
+        models = Lines.of_sizes([3], n_classes)
         winner, confidence = answers(models, np.full((17, 2), np.nan))
         assert winner.tolist() == [[0, 0]]
         assert np.isnan(confidence).all()
@@ -91,10 +82,11 @@ def random_cascade(n_stages, n_classes=2, n_features=9):
     known = np.zeros((n_stages, n_features), dtype=bool)
     for j, part in enumerate(np.array_split(rng.permutation(n_features), n_stages)):
         known[j:, part] = True
-    models = Models.from_subsets(known, 0.5 * rng.normal(size=(n_stages, n_features + 1)))
+    models = Lines.of(known, n_classes, seed=14)
+    models.coefs[:] *= 0.5 if n_classes == 2 else 1
     mean, deviation = rng.normal(size=n_features), rng.uniform(0.1, 9.0, size=n_features)
     X = mean + deviation * rng.normal(size=(300, n_features))
-    return X, mean, 1 / deviation, models_of(n_classes, models, seed=14)
+    return X, mean, 1 / deviation, models
 
 
 def standardised(X, mean, inverse):
@@ -104,14 +96,14 @@ def standardised(X, mean, inverse):
 def decide(X, mean, inverse, models, thresholds):
     """Each stage and class may have its own threshold."""
     n_stages = len(models.sizes)
-    least = np.zeros((n_stages, max(2, models.n_outputs))) + thresholds
+    least = np.zeros((n_stages, max(2, models.coefs.shape[1]))) + thresholds
     return models.decide(*frozen(X, mean, inverse, least), 0, n_stages)
 
 
 def plain_decisions(X, mean, inverse, models, thresholds):
     """Stage by stage, for the rows that are left."""
     rows, n_stages = standardised(X, mean, inverse), len(models.sizes)
-    least = np.broadcast_to(thresholds, (n_stages, max(2, models.n_outputs)))
+    least = np.broadcast_to(thresholds, (n_stages, max(2, models.coefs.shape[1])))
     stage, winner = np.full(len(X), n_stages), np.zeros(len(X), dtype=int)
     confidence = np.full(len(X), np.nan)
     for j in range(n_stages):
@@ -149,7 +141,8 @@ class TestDecideRows:
         assert np.array(alone)[:, :, 0].T.tolist() == np.array(together).tolist()
 
     def test_a_confidence_is_within_two_units_in_the_last_place(self):
-        models = Models.from_subsets(np.ones((1, 1), dtype=bool), np.array([[0.0, 1.0]]))
+        models = Lines.of(np.ones((1, 1), dtype=bool))
+        models.coefs[:] = 0.0, 1.0
         logit = np.concatenate([np.linspace(-45, 45, 50_001), [-1e4, -700.5, 700.5, 1e300]])
         _, winner, confidence = decide(logit[:, None], np.zeros(1), np.ones(1), models, 1.0)
         exact = sigmoid(np.abs(logit))
@@ -181,10 +174,7 @@ def test_probabilities_are_the_plain_ones_and_the_largest_is_the_confidence(n_cl
         assert found.max(axis=1).tobytes() == confidence.tobytes()
         assert found.argmax(axis=1).tolist() == winner.tolist()
         rows, size = standardised(X, mean, inverse)[models.columns[j]], models.sizes[j]
-        coefs = (
-            models.coefs[j] if n_classes > 2 else np.vstack([0 * models.coefs[j], models.coefs[j]])
-        )
-        shares = np.exp(coefs[:, :size] @ rows[:size])
+        shares = np.exp(by_class(models, j)[:, :size] @ rows[:size])
         np.testing.assert_allclose(found, (shares / shares.sum(axis=0)).T, rtol=1e-12, atol=1e-15)
 
 
@@ -200,8 +190,7 @@ def test_kernels_give_the_same_bits_compiled_and_not(n_classes, monkeypatch):
         return *decisions, probabilities, *answers(models, standardised(X, mean, inverse))
 
     compiled, twins = everything(), plain("judgement")
-    monkeypatch.setattr(judgement, "answer_rows", twins.answer_rows)
-    for name in ("decide_rows", "decide_rows_many", "probabilities_of"):
-        monkeypatch.setattr(batches, name, getattr(twins, name))
+    for name in ("answer_rows", "decide_rows", "decide_rows_many", "probabilities_of"):
+        monkeypatch.setattr(judgement, name, getattr(twins, name))
     for one, other in zip(compiled, everything(), strict=True):
         np.testing.assert_array_equal(one, other)

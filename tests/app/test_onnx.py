@@ -13,15 +13,13 @@ from support.tree_makers import random_trees
 from emsco import Cascade, Design, FeatureCosts, FileError, ParameterError, Question
 from emsco.data.columns import ColumnCode
 from emsco.data.encoding import Encoding
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import (
     AveragedModels,
-    EstimatorModels,
     LinearModels,
     PriorModels,
+    SeparateModels,
 )
 
 pytest.importorskip("onnx")
@@ -30,10 +28,6 @@ pytest.importorskip("onnxruntime")
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "exporting.md"
 NAMES = ("age", "ward", "smokes", "day", "sodium")
 N_ROWS = 600
-MAPS = {
-    "sigmoid": SigmoidMap(1.5, -0.2),
-    "isotonic": IsotonicMap(np.array([0.1, 0.4, 0.8]), np.array([0.0, 0.5, 0.9])),
-}
 
 
 def decide(folder, columns):
@@ -82,16 +76,13 @@ def questions(n_classes):
     return Design.branching(buy("age", "ward", threshold=0.9), asked, parts, usual=2)
 
 
-def make_models(family, design, encoding, n_classes, table, calibration, seed=0):
+def make_models(family, design, encoding, n_classes, table, seed=0):
     rng = np.random.default_rng(seed)
     subsets = design.subsets()[:, encoding.input_feature]
-    n_stages, maps = len(subsets), None
-    if calibration:
-        n_maps = 1 if n_classes == 2 else n_classes
-        maps = (Calibrator(calibration, n_classes, (MAPS[calibration],) * n_maps),) * n_stages
+    n_stages = len(subsets)
     if family == "averaged":
-        logistic = make_models("logistic", design, encoding, n_classes, table, calibration, 1)
-        trees = make_models("boosting", design, encoding, n_classes, table, calibration, 2)
+        logistic = make_models("logistic", design, encoding, n_classes, table, 1)
+        trees = make_models("boosting", design, encoding, n_classes, table, 2)
         return AveragedModels((logistic, trees))
     if family == "boosting":
         trees = random_trees(n_classes, n_inputs=encoding.n_inputs)
@@ -100,7 +91,7 @@ def make_models(family, design, encoding, n_classes, table, calibration, seed=0)
         last = replace(trees, inputs=np.zeros_like(trees.inputs))
         last = replace(last, cut_of=np.minimum(trees.cut_of, trees.n_cuts[0]))
         ensembles = [trees.restricted(subset) for subset in subsets[:-1]]
-        return BoostedModels((*ensembles, last), maps)
+        return SeparateModels((*ensembles, last))
     rows, basis = encoding.rows(table), None
     if family == "spline":
         basis = SplineBasis.learn(rows)
@@ -108,10 +99,10 @@ def make_models(family, design, encoding, n_classes, table, calibration, seed=0)
     n_outputs = 1 if n_classes == 2 else n_classes
     coefs = rng.normal(size=(n_stages, n_outputs, rows.shape[1] + 1), scale=0.6)
     coefs[:, :, 1:] *= subsets[:, None]
-    return LinearModels(Scaling.learn(rows), subsets, coefs, maps, basis)
+    return LinearModels(Scaling.learn(rows), subsets, coefs, basis)
 
 
-def every_kind(family, n_classes, calibration, gaps):
+def every_kind(family, n_classes, gaps):
     """A cascade that reads every kind of column, and asks every kind of question."""
     marks = gaps == "impute"
     codes = (
@@ -129,7 +120,7 @@ def every_kind(family, n_classes, calibration, gaps):
         classes=np.array(["ill", "unclear", "well"] if n_classes == 3 else ["ill", "well"]),
         min_confidence=0.7,
         encoding=encoding,
-        models=make_models(family, design, encoding, n_classes, table, calibration),
+        models=make_models(family, design, encoding, n_classes, table),
     )
 
 
@@ -158,19 +149,19 @@ def assert_decides_alike(cascade, table, folder):
 
 
 @pytest.mark.parametrize(
-    ("family", "n_classes", "calibration", "gaps"),
+    ("family", "n_classes", "gaps"),
     [
-        ("logistic", 3, None, "impute"),
-        ("logistic", 2, "sigmoid", "skip"),
-        ("spline", 3, "isotonic", "impute"),
-        ("spline", 2, None, "refuse"),
-        ("boosting", 3, "sigmoid", "skip"),
-        ("boosting", 2, None, "impute"),
-        ("averaged", 2, "isotonic", "impute"),
+        ("logistic", 3, "impute"),
+        ("logistic", 2, "skip"),
+        ("spline", 3, "impute"),
+        ("spline", 2, "refuse"),
+        ("boosting", 3, "skip"),
+        ("boosting", 2, "impute"),
+        ("averaged", 2, "impute"),
     ],
 )
-def test_graphs_decide_as_the_cascade_does(family, n_classes, calibration, gaps, tmp_path):
-    cascade = every_kind(family, n_classes, calibration, gaps)
+def test_graphs_decide_as_the_cascade_does(family, n_classes, gaps, tmp_path):
+    cascade = every_kind(family, n_classes, gaps)
     decisions = assert_decides_alike(cascade, make_table(gaps), tmp_path)
     assert len(set(decisions.stage)) >= 5  # so rows have gone different ways
 
@@ -181,7 +172,7 @@ def test_averages_of_models_of_each_part_decide_alike(tmp_path):
 
 def test_labels_of_least_cost_and_weighted_rows_decide_alike(tmp_path):
     cascade = replace(
-        every_kind("logistic", 3, None, "impute"), stakes=np.array([2.0, 1.0, 3.0])
+        every_kind("logistic", 3, "impute"), stakes=np.array([2.0, 1.0, 3.0])
     ).with_error_costs({"ill": 5, "unclear": 1, "well": 2})
     assert_decides_alike(cascade, make_table("impute"), tmp_path)
 
@@ -192,7 +183,7 @@ def test_a_column_may_have_the_name_of_an_output(tmp_path):
 
 
 def test_a_row_with_a_value_that_must_be_there_is_not_labelled(tmp_path):
-    cascade, table = every_kind("spline", 2, None, "refuse"), make_table("refuse")
+    cascade, table = every_kind("spline", 2, "refuse"), make_table("refuse")
     cascade.to_onnx(tmp_path)
     columns = raw_columns(cascade, table.assign(age=np.nan))
     assert not decide(tmp_path, columns)[1].any()
@@ -203,7 +194,7 @@ def test_what_cannot_be_exported_is_refused_by_name(tmp_path):
         estimator = "grown"
 
     cascade = make_cascade()
-    other = replace(cascade, models=EstimatorModels((Forest(),) * 3))
+    other = replace(cascade, models=SeparateModels((Forest(),) * 3))
     with pytest.raises(ParameterError):
         other.to_onnx(tmp_path / "folder")
     nothing = replace(

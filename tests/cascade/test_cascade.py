@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
+from support.banks import bank_of
 from support.brute import bench_of_split
 from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, plain_encoding
 
@@ -22,10 +23,6 @@ from emsco.designs.design import Design
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.errors import DataError
-from emsco.models.bank import logistic_bank
-from emsco.models.engine import SplitRows
-from emsco.models.shard import SplitData
-from emsco.models.stage_models import LinearModels
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 STAGES = (0, 1, 0, 2, 1, 2)
@@ -34,17 +31,16 @@ TRAIN, NEW = np.arange(60), np.arange(60, 120)
 
 
 def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1)):
-    split = SplitRows.cut(SplitData(X, y, train, train[:0]))
     design = Design(stages, names)
-    bank = logistic_bank([split], len(names))
-    coefs = bank.engine.coefs(bank.kept(design.subsets()))[0]
+    bank = bank_of(X, y, (train, train[:0]))
+    (models,) = bank.engine.fitters[0].stage_models([design.subsets()])
     return Cascade(
         design=design,
         costs=FeatureCosts.from_array(costs, names),
         classes=np.array(classes),
         min_confidence=min_confidence,
         encoding=plain_encoding(names),
-        models=LinearModels(split.scaling, design.subsets(), coefs),
+        models=models,
     )
 
 

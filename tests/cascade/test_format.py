@@ -81,9 +81,8 @@ class TestCascades:
         assert_same_bits(loaded.decide(rows), cascade.decide(rows))
 
     @pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
-    @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
-    def test_come_back_with_classes_groups_categories_and_calibration(self, tmp_path, kind, gaps):
-        cascade = make_rich_cascade(kind, gaps)
+    def test_come_back_with_classes_groups_and_categories(self, tmp_path, gaps):
+        cascade = make_rich_cascade(gaps)
         loaded = saved(cascade, tmp_path)
         assert_same_cascade(loaded, cascade)
         rows = make_rich_rows(50)
@@ -150,7 +149,6 @@ class TestDesignsThatBranch:
                 scaling=replace(whole.models.scaling, mean=whole.models.scaling.mean + j),
                 reads=reads[j : j + 1],
                 coefs=coefs[j : j + 1],
-                calibrators=whole.models.calibrators[:1],
             )
             for j in range(4)
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -120,11 +119,8 @@ class TestDeciding:
 
     @pytest.mark.parametrize("last", [0.75, 0, {"ill": 0.6, "unclear": 0, "well": 0.9}])
     @pytest.mark.parametrize("gaps", ["impute", "skip"])
-    @pytest.mark.parametrize("kind", ["sigmoid", None])
-    def test_three_classes_with_gaps_agree_with_numpy(self, kind, gaps, last):
+    def test_three_classes_with_gaps_agree_with_numpy(self, gaps, last):
         cascade = with_thresholds(make_rich_cascade(gaps=gaps), (0.8, last))
-        if kind is None:
-            cascade = replace(cascade, models=replace(cascade.models, calibrators=None))
         X = make_rich_rows(N_ROWS).astype({"smokes": object})
         X.loc[::7, "sodium"] = np.nan
         y = np.random.default_rng(2).choice(cascade.classes, size=N_ROWS)
@@ -257,7 +253,7 @@ CASES = {
     "one logit": (make_cascade(min_confidence=0.7), TWO),
     "averages": (make_averaged_cascade(min_confidence=0.6), TWO),
     "three classes, imputed": (make_rich_cascade(), THREE),
-    "three classes, skipped": (make_rich_cascade("isotonic", "skip"), THREE),
+    "three classes, skipped": (make_rich_cascade("skip"), THREE),
 }
 
 

@@ -120,7 +120,7 @@ def test_the_cost_of_a_design_is_the_sum_over_its_rows(decimals):
     costs = replace(costs, fees=(Fee("visit", 1.5, ("a", "b")),), evaluation=0.5)
     data = TrainingData.from_table(X, y, rng.integers(0, 4, size=n_rows), costs, "refuse")
     splits = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(40))]
-    work = Workbench(data, splits, StageRecipe(None, None, None, 2**26, 1, 0))
+    work = Workbench(data, splits, StageRecipe(None, None, 2**26, 1, 0))
     stages = np.array(every_design(3, 3, allow_exclusion=True), dtype=np.int16)
     grid = ThresholdGrid.single(np.array([0.75, 0.75]))
     designs, evaluator = Designs.of(stages), work.evaluator(3, grid)

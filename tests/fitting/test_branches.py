@@ -46,7 +46,6 @@ VARIANTS = {
     "price of the gate": {"costs": {**COSTS, "ward": "price"}, **ALWAYS},
     "delays": {**DELAYS, **ALWAYS},
     "proven": {"search": "auto", "max_stages": 2, **ALWAYS},
-    "calibrated": {"calibration": "sigmoid", **ALWAYS},
     "likeliest class": {"costs": KIN_COSTS, **ALWAYS},
 }
 

@@ -21,9 +21,8 @@ from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
 from emsco.front import economical
 from emsco.front.assessment import Assessor
-from emsco.models.boosting.fitters import OwnBoosting
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.stage_models import EstimatorModels, LinearModels, parts_of
+from emsco.models.boosting.fitters import BoostingFitter
+from emsco.models.stage_models import LinearModels, SeparateModels, parts_of
 from emsco.scoring.by_class import ByClass
 from emsco.search.progress import SearchProgress
 
@@ -62,7 +61,7 @@ class TestAuto:
         clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(X, y)
         assert clf.model_choice_.family == "boosting"
         assert clf.model_choice_.losses["boosting"].full < clf.model_choice_.losses["spline"].full
-        assert isinstance(clf.cascade_.models, BoostedModels)
+        assert isinstance(clf.cascade_.models, SeparateModels)
 
     def test_takes_lines_where_they_are_as_good(self):
         X, _ = crossed()
@@ -90,7 +89,7 @@ class TestBoosting:
         assert boosted.refinement_.end is RefinementEnd.COMPLETE
         parts = parts_of(boosted.cascade_.models)
         assert len(parts) == 2
-        assert all(isinstance(part, BoostedModels) for part in parts)
+        assert all(isinstance(part, SeparateModels) for part in parts)
 
     def test_a_loaded_cascade_decides_to_the_bit(self, boosted, tmp_path):
         X, _ = crossed(300, seed=2)
@@ -160,7 +159,7 @@ class TestFinish:
         X, y = crossed()
         tree = DecisionTreeClassifier(max_depth=4)
         clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
-        assert isinstance(clf.cascade_.models, EstimatorModels)
+        assert isinstance(clf.cascade_.models, SeparateModels)
         assert "searched with logistic regression" in str(clf.refinement_)
         assert "got DecisionTreeClassifier(max_depth=4) of their own" in str(clf.refinement_)
         assert not clf.front_.proven
@@ -177,7 +176,7 @@ class TestFinish:
         def stop(*_given):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(OwnBoosting, "models", stop)
+        monkeypatch.setattr(BoostingFitter, "models", stop)
         X, y = crossed()
         clf = EMSCOClassifier(**SMALL | {"estimator": "boosting"})
         with pytest.warns(InterruptedWarning) as said:
@@ -341,7 +340,6 @@ def test_it_finds_designs_for_rare_positives_that_plain_accuracy_misses():
     [
         {"search": "paper"},
         {"estimator": DecisionTreeClassifier(max_depth=2), "generations": 2},
-        {"calibration": "sigmoid", "generations": 2},
         {"cv": 3, "min_confidence": 0.8},
         {"constraints": {"together": [["x0", "x4"]], "first": ["x1"]}},
     ],

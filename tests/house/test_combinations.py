@@ -103,7 +103,6 @@ def problems(draw, by_stage=False):
         "allow_exclusion": exclusion,
         "evaluation_cost": draw(st.sampled_from([0, 0.5])),
         "constraints": draw(st.sampled_from(limits)) | draw(st.sampled_from(rules)),
-        "calibration": draw(st.sampled_from([None, None, "sigmoid", "isotonic"])),
         "class_weight": draw(st.sampled_from([None, "balanced", {labels[0]: 2.0}])),
         "estimator": draw(
             st.sampled_from([None, None, None, DecisionTreeClassifier(max_depth=3), GaussianNB()])
@@ -210,7 +209,6 @@ def test_no_search_beats_the_exact_front(problem):
 def test_whole_weights_count_as_repeated_rows(problem):
     repeats = REPEATS
     weighted = Setting(problem.frame, problem.table, problem.y, repeats, problem.options)
-    assume(problem.options["calibration"] is None)  # which rows calibrate is drawn row by row
     assume(problem.options["estimator"] is None)  # others have their own idea of weights
     one = fitted(weighted, prefer="balanced")
     train, held_out = np.repeat(TRAIN, repeats[TRAIN]), np.repeat(HELD_OUT, repeats[HELD_OUT])

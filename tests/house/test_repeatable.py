@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from emsco import EMSCOClassifier
-from emsco.models import engine
+from emsco.models import logistic
 
 SETTINGS = {"generations": 6, "population_size": 40, "max_stages": 4, "random_state": 11}
 SETTINGS |= {
@@ -43,7 +43,7 @@ def test_the_number_of_jobs_changes_nothing(reference, monkeypatch, n_jobs):
     "most_models", [7, *(pytest.param(n, marks=pytest.mark.thorough) for n in (1, 100_000))]
 )
 def test_the_size_of_batches_changes_nothing(reference, monkeypatch, most_models):
-    monkeypatch.setattr(engine, "_MOST_MODELS", most_models)
+    monkeypatch.setattr(logistic, "_MOST_MODELS", most_models)
     assert fingerprint(n_jobs=2) == reference
 
 

@@ -15,9 +15,8 @@ from support.drawn import Drawn
 
 from emsco.designs.chromosomes import words_of_subsets
 from emsco.models.bank import ModelBank
+from emsco.models.engine import Engine
 from emsco.models.logistic import LogisticFitter
-from emsco.models.outcome_engine import OutcomeEngine
-from emsco.models.shard import SplitData
 
 N_FEATURES = 6
 ROWS = np.arange(120)
@@ -28,7 +27,7 @@ EVERY = (np.arange(1, 64)[:, None] >> np.arange(N_FEATURES) & 1).astype(bool)
 @pytest.fixture(autouse=True)
 def several_batches(monkeypatch):
     """Fit even small problems in several batches, in threads if there are any."""
-    monkeypatch.setattr("emsco.models.engine._WORTH_FITTING", 0)
+    monkeypatch.setattr("emsco.models.logistic._WORTH_FITTING", 0)
 
 
 def told(bank, X, subsets, splits=FOLDS):
@@ -73,9 +72,8 @@ def test_what_it_holds_is_what_the_limit_allows():
     rng, limit = np.random.default_rng(0), 2**21
     subsets = rng.random((1500, 60)) < 0.5
     fitters = [Drawn.of(0, sizes=[64], n_splits=1).fitters[0]] * 2
-    data = SplitData(None, None, None, None)
     tracemalloc.start()
-    bank = ModelBank(OutcomeEngine(fitters, [data] * 2), np.eye(60, dtype=bool), limit)
+    bank = ModelBank(Engine(fitters, 2), np.eye(60, dtype=bool), limit)
     for some in np.array_split(subsets, 20):
         bank.kept(some)
     held, _ = tracemalloc.get_traced_memory()
@@ -91,7 +89,7 @@ def test_models_of_any_inputs_are_those_of_the_features_that_own_them(seed):
     bank = ModelBank(drawn.bank().engine, members)
     reads = rng.random((9, 4)) < 0.5
     reads[:, 0] |= ~reads.any(axis=1)
-    plain = [np.concatenate([np.ravel(one.answer(r)) for one in drawn.fitters]) for r in reads]
+    plain = [np.concatenate([np.ravel(one.answer_one(r)) for one in drawn.fitters]) for r in reads]
     assert bank.kept_of_inputs(reads).tolist() == np.array(plain).tolist()
     subsets = (np.arange(1, 8)[:, None] >> np.arange(3) & 1).astype(bool)
     unions = [[any(s & m) for m in members.T] for s in subsets]
@@ -108,7 +106,7 @@ def test_models_that_are_taken_over_or_taken_out_answer_alike(small_problem):
     assert bank.some_models(words, n_bytes - 1) is None
     few = bank.some_models(words, n_bytes)
     assert told(few, X, EVERY[[7, 3]]) == told(bank, X, EVERY[[7, 3]])
-    assert few.engine.splits == ()
+    assert not any(hasattr(one, "_rows") for one in few.engine.fitters)
     assert few.n_features == N_FEATURES
 
 
@@ -120,7 +118,7 @@ def test_all_reports_are_called_while_models_are_fitted(small_problem):
         bank.kept(EVERY[20:21])
     bank.kept(EVERY[21:22])
     inner = [call for call in calls if call != "outer"]
-    assert inner[-1][0] == inner[-1][1] == len(inner)
+    assert inner[-1][0] == inner[-1][1] == len(inner) / 3  # of each split
     assert calls[0] == "outer"
     assert calls.count("outer") > len(inner)
 
@@ -133,18 +131,18 @@ def test_a_fit_that_fails_midway_ends_all_and_leaves_the_bank_usable(
     X, y = small_problem
     bank, started, ended = bank_of(X, y, *FOLDS, n_jobs=n_jobs), [], []
     bank.kept(EVERY[:3])  # so that the tables hold something already
-    fit = LogisticFitter.fit
+    fit = LogisticFitter._minimised
 
-    def failing(self, subsets):
+    def failing(self, *given):
         started.append(1)
         if len(started) == 3:
             raise error("midway")
         sleep(0.02)
         ended.append(1)
-        return fit(self, subsets)
+        return fit(self, *given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LogisticFitter, "fit", failing)
+        patch.setattr(LogisticFitter, "_minimised", failing)
         with pytest.raises(error):
             bank.kept(EVERY)
         n_started = len(started)

@@ -101,8 +101,8 @@ def fit(problem, path=None, **settings):
 @pytest.fixture
 def fitted(monkeypatch):
     """Subsets that classifiers were fitted to for their answers, one by one."""
-    subsets, outcome = [], EstimatorJob.outcome
-    monkeypatch.setattr(EstimatorJob, "outcome", lambda *job: subsets.append(1) or outcome(*job))
+    subsets, answer = [], EstimatorJob.answer
+    monkeypatch.setattr(EstimatorJob, "answer", lambda *job: subsets.append(1) or answer(*job))
     return subsets
 
 

@@ -26,15 +26,9 @@ from sklearn.svm import SVC
 from emsco._base.documents import Fields
 from emsco.errors import FileError
 from emsco.models import estimator_files as estimators
-from emsco.models.estimator_files import (
-    estimator_from_dict,
-    estimator_text,
-    estimator_to_dict,
-    read_estimator,
-)
+from emsco.models.estimator_files import EstimatorModel, estimator_text, read_estimator
 from emsco.models.estimators import EstimatorFitter
-from emsco.models.outcome_engine import OutcomeRows
-from emsco.models.shard import SplitData
+from emsco.models.rows import FilledRows, SplitData
 
 pytest.importorskip("skops.io")
 
@@ -55,19 +49,18 @@ def untrusted(text):
     return sorted(estimators._untrusted(base64.b64decode(text.split(",")[1])))
 
 
-def fitted(prototype, calibration=None):
+def fitted(prototype):
     rows = np.arange(60)
-    data = SplitData(X, LABELS, rows, rows[:0], 3)
-    given = OutcomeRows.from_split(data, calibration, in_blocks=False)
+    given = FilledRows.of_split(SplitData(X, LABELS, rows, rows[:0], 3))
     fitter = EstimatorFitter(prototype, given)
     return fitter.models(np.array([[True, False, True, True]]))[0]
 
 
 def again(stage, change=(), trusted=None):
     """Write the model as JSON, change some values, and read it."""
-    values = {**json.loads(json.dumps(estimator_to_dict(stage))), **dict(change)}
+    values = {**json.loads(json.dumps(stage.to_dict())), **dict(change)}
     names = untrusted(values["estimator"]) if trusted is None else trusted
-    return estimator_from_dict(Fields(values, "a file"), 4, 3, names)
+    return EstimatorModel.from_dict(Fields(values, "a file"), 4, 3, names)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -78,10 +71,9 @@ def test_an_estimator_comes_back_and_says_the_same_to_the_bit(name):
     assert back.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
 
 
-@pytest.mark.parametrize("calibration", [None, "sigmoid", "isotonic"])
 @pytest.mark.parametrize("name", ["forest", "logistic"])
-def test_a_stage_comes_back_with_its_gaps_and_its_calibration(name, calibration):
-    stage = fitted(CLASSIFIERS[name], calibration)
+def test_a_stage_comes_back_with_its_gaps(name):
+    stage = fitted(CLASSIFIERS[name])
     back = again(stage)
     rows = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
     assert back.probabilities(rows).tobytes() == stage.probabilities(rows).tobytes()
@@ -213,7 +205,6 @@ def test_a_model_whose_arrays_do_not_fit_is_refused():
         {"inputs": [0, 2, 4]},
         {"fill": [0.0]},
         {"fill": [0, 0, 1e999]},
-        {"calibrator": {}},
         {"identity": 5},
         {"inputs": [0, 1], "fill": [0, 0]},
         {"estimator": estimator_text(StandardScaler().fit(X[:, :3]))},

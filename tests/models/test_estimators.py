@@ -1,4 +1,4 @@
-"""The user's classifier: fitted once per subset, and always the same."""
+"""The user's classifier: fitted once per subset, always the same, and cached on disk."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from emsco.errors import DataError, ParameterError
-from emsco.models.calibration import calibration_split
 from emsco.models.estimators import (
     EstimatorFitter,
     seeded_clone,
     weight_name,
 )
-from emsco.models.outcome_engine import OutcomeRows
-from emsco.models.shard import SplitData
+from emsco.models.rows import FilledRows, SplitData
 
 N_ROWS, N_INPUTS = 90, 4
 TRAIN, SCORED = np.arange(60), np.arange(60, 90)
@@ -66,12 +64,12 @@ def make_fitter(prototype, n_classes=2, weights=None, **settings):
     X, labels = make_rows(n_classes)
     given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "scored": SCORED, **settings}
     of_fitter = {name: given.pop(name) for name in ("n_jobs",) if name in given}
-    names = ("calibration", "classes", "seed")
-    of_rows = {name: given.pop(name) for name in names if name in given}
     data = SplitData(n_classes=n_classes, weights=weights, **given)
-    return EstimatorFitter(
-        prototype, OutcomeRows.from_split(data, **of_rows, in_blocks=False), **of_fitter
-    )
+    return EstimatorFitter(prototype, FilledRows.of_split(data), **of_fitter)
+
+
+def answers(fitter, subsets, *more):
+    return fitter.answers(subsets, fitter.fit(subsets, *more))
 
 
 def assert_same_bits(some, other):
@@ -89,7 +87,7 @@ def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
     prototype = CLASSIFIERS[name]
     X, labels = make_rows(n_classes)
     subsets = SUBSETS[::3]
-    winner, confidence = make_fitter(prototype, n_classes).outcomes(subsets)
+    winner, confidence = answers(make_fitter(prototype, n_classes), subsets)
     assert (winner.dtype, confidence.dtype) == (np.uint8, np.float64)
     for subset, won, sure in zip(subsets, winner, confidence, strict=True):
         model = seeded_clone(prototype, 7, subset).fit(X[TRAIN][:, subset], labels[TRAIN])
@@ -102,22 +100,22 @@ def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
 def test_the_first_of_equally_likely_classes_wins():
     X = np.tile([[0.0] * N_INPUTS, [0.0] * N_INPUTS], (N_ROWS // 2, 1))
     fitter = make_fitter(DecisionTreeClassifier(), X=X)
-    winner, confidence = fitter.outcomes(SUBSETS[-1:])
+    winner, confidence = answers(fitter, SUBSETS[-1:])
     assert (winner == 0).all()
     assert (confidence == 0.5).all()
 
 
 @pytest.mark.parametrize("name", ["forest", "boosting", "calibrated SVM"])
 def test_neither_workers_nor_neighbours_nor_repetition_change_an_outcome(name):
-    alone = [make_fitter(CLASSIFIERS[name]).outcomes(SUBSETS[i : i + 1]) for i in (3, 9, 3)]
-    together = make_fitter(CLASSIFIERS[name], n_jobs=2).outcomes(SUBSETS[[3, 9, 3]])
+    alone = [answers(make_fitter(CLASSIFIERS[name]), SUBSETS[i : i + 1]) for i in (3, 9, 3)]
+    together = answers(make_fitter(CLASSIFIERS[name], n_jobs=2), SUBSETS[[3, 9, 3]])
     assert_same_bits([np.concatenate(parts) for parts in zip(*alone, strict=True)], together)
 
 
 def test_models_are_the_very_ones_whose_outcomes_were_told():
-    fitter = make_fitter(CLASSIFIERS["forest"], calibration="sigmoid")
+    fitter = make_fitter(CLASSIFIERS["forest"])
     X, _ = make_rows()
-    winner, confidence = fitter.outcomes(SUBSETS)
+    winner, confidence = answers(fitter, SUBSETS)
     for i, model in enumerate(fitter.models(SUBSETS)):
         said = model.probabilities(X[SCORED])
         assert said.argmax(axis=1).tolist() == winner[i].tolist()
@@ -158,15 +156,6 @@ def test_a_class_that_was_never_seen_has_probability_0():
     assert said.shape == (30, 3)
     assert (said[:, 1] == 0).all()
     np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-9)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_report_that_raises_ends_the_fits(n_jobs):
-    def stop(done, total):
-        raise TimeoutError(f"after {done} of {total}")
-
-    with pytest.raises(TimeoutError, match="after 1 of 15"):
-        make_fitter(GaussianNB(), n_jobs=n_jobs).outcomes(SUBSETS, stop)
 
 
 # Seeds
@@ -216,15 +205,6 @@ def test_gaps_are_filled_with_the_mean_of_known_training_values():
         assert model.fill.tolist() == pytest.approx(theirs[0].statistics_.tolist())
 
 
-def test_scored_rows_do_not_fill_missing_values():
-    X, _ = make_rows()
-    X[0, 0] = np.nan
-    other = X.copy()
-    other[SCORED] += 1000
-    fills = [make_fitter(GaussianNB(), X=rows).models(SUBSETS[-1:])[0].fill for rows in (X, other)]
-    assert fills[0].tobytes() == fills[1].tobytes()
-
-
 # Weights
 
 
@@ -238,8 +218,8 @@ def test_whole_weights_are_repeated_rows(prototype):
     rows = np.repeat(TRAIN, counts[TRAIN])
     weighted = make_fitter(prototype, weights=counts.astype(np.float64), X=X)
     repeated = make_fitter(prototype, X=X, train=rows)
-    expected = repeated.outcomes(SUBSETS)[1]
-    np.testing.assert_allclose(weighted.outcomes(SUBSETS)[1], expected, atol=1e-5)
+    expected = answers(repeated, SUBSETS)[1]
+    np.testing.assert_allclose(answers(weighted, SUBSETS)[1], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -266,33 +246,6 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     said = make_fitter(pipeline, weights=weights).models(SUBSETS[-1:])[0].probabilities(X)
     fitted = clone(pipeline).fit(X[TRAIN], labels[TRAIN], gaussiannb__sample_weight=weights[TRAIN])
     np.testing.assert_allclose(said, fitted.predict_proba(X), atol=1e-9)
-
-
-# Calibration
-
-
-@pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
-def test_calibrating_rows_do_not_fit_and_scored_rows_do_not_calibrate(kind):
-    X, labels = make_rows()
-    fitting, calibrating = calibration_split(TRAIN, labels, seed=7)
-    model = make_fitter(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
-    np.testing.assert_allclose(model.estimator.theta_[0], X[fitting][labels[fitting] == 0].mean(0))
-    changed = labels.copy()
-    changed[SCORED] = 1 - changed[SCORED]
-    again = make_fitter(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
-    assert again.calibrator.to_dict() == model.calibrator.to_dict()
-    changed[calibrating] = 1 - changed[calibrating]
-    other = make_fitter(GaussianNB(), calibration=kind, labels=changed)
-    assert other.models(SUBSETS[-1:])[0].calibrator.to_dict() != model.calibrator.to_dict()
-
-
-def test_votes_have_room_for_doubt_and_scores_hardly_need_any():
-    _, labels = make_rows()
-    n_calibrating = len(calibration_split(TRAIN, labels, seed=7)[1])
-    forest, scores = RandomForestClassifier(5), LogisticRegression()
-    for prototype, room in ((forest, 0.5 / n_calibrating), (scores, 1e-12)):
-        model = make_fitter(prototype, calibration="sigmoid").models(SUBSETS[-1:])[0]
-        assert model.calibrator.maps[0].certain == room
 
 
 # Not a classifier
@@ -324,7 +277,7 @@ class Fussy(Wordless):
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_a_fit_that_fails_says_with_which_inputs(n_jobs):
     with pytest.raises(ParameterError):
-        make_fitter(Fussy(), n_jobs=n_jobs).outcomes(SUBSETS)
+        answers(make_fitter(Fussy(), n_jobs=n_jobs), SUBSETS)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +285,7 @@ def test_a_fit_that_fails_says_with_which_inputs(n_jobs):
 )
 def test_probabilities_that_are_none_are_refused(said, got):
     with pytest.raises(DataError):
-        make_fitter(Wordless(said)).outcomes(SUBSETS[:1])
+        answers(make_fitter(Wordless(said)), SUBSETS[:1])
 
 
 # Ends
@@ -347,8 +300,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
         import numpy as np
         from sklearn.naive_bayes import GaussianNB
         from emsco.models.estimators import EstimatorFitter
-        from emsco.models.outcome_engine import OutcomeRows
-        from emsco.models.shard import SplitData
+        from emsco.models.rows import FilledRows, SplitData
 
         class Slow(GaussianNB):
             def fit(self, X, y):
@@ -358,10 +310,10 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
         X = np.random.default_rng(0).normal(size=(20, 3))
         rows = np.arange(20)
         labels = (rows % 2).astype(np.uint8)
-        given = OutcomeRows.from_split(SplitData(X, labels, rows, rows))
+        given = FilledRows.of_split(SplitData(X, labels, rows, rows))
         fitter = EstimatorFitter(Slow(), given, n_jobs=2)
         try:
-            fitter.outcomes(np.eye(3, dtype=bool))
+            fitter.fit(np.eye(3, dtype=bool))
         except KeyboardInterrupt:
             sys.exit(17)
     """
@@ -397,13 +349,3 @@ def runs(pid):
         return False
     state = Path(f"/proc/{pid}/stat")
     return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
-def test_asking_a_stage_and_naming_its_file_import_nothing_heavy():
-    code = """
-        import sys
-        import emsco.models.estimator_files, emsco.models.estimator_files
-        print([name for name in ("sklearn", "scipy", "joblib", "skops") if name in sys.modules])
-    """
-    command = [sys.executable, "-c", dedent(code)]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -13,7 +13,7 @@ from emsco import Cascade, EMSCOClassifier
 from emsco._base.documents import Fields
 from emsco.errors import FileError
 from emsco.models.choice import choose_penalty
-from emsco.models.shard import SplitData
+from emsco.models.rows import SplitData
 from emsco.models.splines import SplineBasis
 
 KNOTS = np.array([-1.0, 0.0, 0.5, 2.0, 3.0])
@@ -107,7 +107,7 @@ class TestModels:
             accuracy[family] = front.references_on(X[1200:], y[1200:])[2].accuracy
         assert accuracy["spline"] > accuracy["logistic"] + 0.1
 
-    @pytest.mark.parametrize("more", [{}, {"calibration": "sigmoid"}, {"cv": 3}])
+    @pytest.mark.parametrize("more", [{}, {"cv": 3}])
     def test_decide_alike_at_once_one_by_one_and_from_a_file(self, more, tmp_path):
         X, y = curved()
         clf = quick(**more).fit(X, y)

@@ -37,13 +37,7 @@ QUICK |= {"estimator": "logistic", "cv": 3, "min_confidence": 0.7, "random_state
 FAMILIES = {
     "logistic": {},
     "spline": {"estimator": "spline"},
-    "sigmoid": {"calibration": "sigmoid"},
-    "isotonic spline": {"estimator": "spline", "calibration": "isotonic"},
     "tree": {"estimator": DecisionTreeClassifier(max_depth=2)},
-    "calibrated tree": {
-        "estimator": DecisionTreeClassifier(max_depth=2),
-        "calibration": "sigmoid",
-    },
 }
 every_family = pytest.mark.parametrize("family", FAMILIES)
 

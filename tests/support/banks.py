@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from emsco.models.bank import logistic_bank
-from emsco.models.engine import SplitRows
-from emsco.models.shard import SplitData
+import numpy as np
 
-__all__ = ["bank_of", "coefs_of", "logistic_bank"]
+from emsco._base.workers import Workers
+from emsco.models.bank import ModelBank
+from emsco.models.engine import Engine
+from emsco.models.logistic import LogisticFitter
+from emsco.models.rows import FitOptions, SplitData
 
 
-def bank_of(X, y, *splits, **options):
+def bank_of(X, y, *splits, n_jobs=1, n_classes=2, **options):
     """A bank of splits, each of training and scored rows."""
-    cut = [SplitRows.cut(SplitData(X, y, *split)) for split in splits]
-    return logistic_bank(cut, X.shape[1], **options)
+    parts = [SplitData(X, y, *split, n_classes=n_classes) for split in splits]
+    every = np.arange(X.shape[1])
+    fitters = LogisticFitter.open(parts, FitOptions(every, Workers(n_jobs)))
+    return ModelBank(Engine(fitters, n_classes), np.eye(len(every), dtype=np.bool_), **options)
 
 
 def coefs_of(bank, subsets):
     """Weights by split and subset: (n_splits, n_subsets, n_features + 1), of two classes."""
-    return bank.engine.coefs(bank.kept(subsets))[:, :, 0]
+    return np.stack(bank.engine.by_split(bank.kept(subsets)))

@@ -301,4 +301,4 @@ class RealInstance:
 
 def bench_of_split(data, split):
     """The paper's logistic stages on one split of the rows."""
-    return Workbench(data, [split], StageRecipe(None, None, None, 2**30, 1, 0))
+    return Workbench(data, [split], StageRecipe(None, None, 2**30, 1, 0))

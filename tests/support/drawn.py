@@ -10,8 +10,8 @@ import numpy as np
 from emsco.costs import FeatureCosts, Fee
 from emsco.designs.grid import ThresholdGrid
 from emsco.models.bank import ModelBank
-from emsco.models.outcome_engine import OutcomeEngine
-from emsco.models.shard import SplitData
+from emsco.models.engine import Engine
+from emsco.models.fitter import Fitter
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.rows import ScoredRows
@@ -22,24 +22,27 @@ NAMES, MAX_STAGES = "abcd", 3
 LEVELS = np.array([[0.5], [0.75], [0.5], [0.0]])  # confidences are eighths, so that many are met
 
 
-class DrawnFitter:
+class DrawnFitter(Fitter):
     """Its answers about a subset come from a generator of the subset's own."""
 
     n_train = 1
 
     def __init__(self, n_scored, n_classes, seed):
         self.n_scored, self._n_classes, self._seed = n_scored, n_classes, seed
+        self.kept = 2 * n_scored
 
-    def answer(self, subset):
+    def models(self, *_):
+        raise AssertionError("there are none")
+
+    def answer_one(self, subset):
         rng = np.random.default_rng([self._seed, *np.asarray(subset, dtype=int)])
         surest = rng.choice([4, 9, 9])  # some models are unsure of all rows, unlike other splits'
         return rng.integers(self._n_classes, size=self.n_scored), rng.integers(
             0, surest, self.n_scored
         ) / 8
 
-    def outcomes(self, subsets, _report=None):
-        winner, confidence = zip(*map(self.answer, subsets), strict=True)
-        return np.array(winner), np.array(confidence)
+    def answer(self, subsets, *_):
+        yield from map(self.answer_one, subsets)
 
 
 def drawn_grid(rng, n_classes):
@@ -112,8 +115,7 @@ class Drawn:
 
     def bank(self, n_bytes=2**28):
         """Open a bank of the models."""
-        data = [SplitData(None, None, None, None, self.scored.n_classes)] * len(self.fitters)
-        engine = OutcomeEngine(self.fitters, data)
+        engine = Engine(self.fitters, self.scored.n_classes)
         return ModelBank(engine, np.eye(len(self.costs.names), dtype=np.bool_), n_bytes)
 
     def bits(self, *, by_class=False, memory_limit=2**28, n_jobs=1):
@@ -140,7 +142,7 @@ class Drawn:
         """Likeliest class of each row, and its probability."""
         key = tuple(subset)
         if key not in self.known:
-            parts = zip(*(one.answer(subset) for one in self.fitters), strict=True)
+            parts = zip(*(one.answer_one(subset) for one in self.fitters), strict=True)
             self.known[key] = [np.concatenate(some).tolist() for some in parts]
         return self.known[key]
 

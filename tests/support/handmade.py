@@ -18,7 +18,6 @@ from emsco.designs.population import Designs
 from emsco.designs.questions import Question
 from emsco.front.point import ParetoPoint
 from emsco.front.references import measure_references
-from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
 from emsco.models.stage_models import (
     AveragedModels,
@@ -309,8 +308,8 @@ def make_balanced_front():
     return make_front(by_class=np.array([[[80, 10], [76, 4]], [[70, 5], [66, 4]]]))
 
 
-def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0, wards=("A", "B", "ICU")):
-    """Three classes, a group, a category, a truth value, gaps, calibration, all at once."""
+def make_rich_cascade(gaps="impute", seed=0, wards=("A", "B", "ICU")):
+    """Three classes, a group, a category, a truth value, gaps, all at once."""
     rng = np.random.default_rng(seed)
     codes = (
         ColumnCode("age", marks_missing=gaps == "impute"),
@@ -326,10 +325,6 @@ def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0, wards=("A", "B", "I
     reads = design.subsets()[:, encoding.input_feature]
     coefs = rng.normal(size=(2, 3, encoding.n_inputs + 1))
     coefs[:, :, 1:] = np.where(reads[:, None], coefs[:, :, 1:], 0.0)
-    line = SigmoidMap(1.5, -0.2)
-    if kind == "isotonic":
-        line = IsotonicMap(np.array([0.1, 0.4, 0.8]), np.array([0.0, 0.5, 0.9]))
-    maps = (Calibrator(kind, 3, (line,) * 3),) * 2
     scaling = Scaling(rng.normal(size=len(reads.T)), rng.uniform(0.5, 2, size=len(reads.T)))
     return Cascade(
         design=design,
@@ -337,7 +332,7 @@ def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0, wards=("A", "B", "I
         classes=np.array(["ill", "unclear", "well"]),
         min_confidence={"ill": 0.6, "unclear": 0.7, "well": 0.65},
         encoding=encoding,
-        models=LinearModels(scaling, reads, coefs, maps),
+        models=LinearModels(scaling, reads, coefs),
     )
 
 

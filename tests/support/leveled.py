@@ -19,7 +19,7 @@ N_ROWS, NAMES = 120, "abcde"
 ROWS = np.arange(N_ROWS)
 ONE_SPLIT = [(ROWS[:70], ROWS[70:])]
 FOLDS = [(np.delete(ROWS, ROWS[i::3]), ROWS[i::3]) for i in range(3)]
-LOGISTIC = StageRecipe(None, None, None, 2**28, 1, 0)
+LOGISTIC = StageRecipe(None, None, 2**28, 1, 0)
 
 
 def grid_of(n_classes=2):

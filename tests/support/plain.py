@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any
 
 import cython  # noqa: F401 - makes `cython.cimports`, which this file adds to
-import numpy as np
 
 import emsco._kernels
 
@@ -31,7 +30,6 @@ class _Types(ModuleType):
 
 BITS = {
     "power_of_two": lambda power: 2.0**power,
-    "single_power_of_two": lambda power: np.float32(2.0**power),
     "popcount": lambda word: int(word).bit_count(),
     "lowest_bit": lambda word: (int(word) & -int(word)).bit_length() - 1 if word else 32,
 }

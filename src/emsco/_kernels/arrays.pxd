@@ -10,7 +10,6 @@ ctypedef double[:, :, ::1] OutFloats3
 ctypedef double[:, :, :, ::1] OutFloats4
 
 ctypedef const float[::1] Singles1
-ctypedef const float[:, ::1] Singles2
 ctypedef float[::1] OutSingles1
 ctypedef float[:, ::1] OutSingles2
 

@@ -14,13 +14,6 @@ static inline double power_of_two(double power) {
     return sum;
 }
 
-static inline float single_power_of_two(float power) {
-    int bits = ((int)power + 127) << 23;
-    float value;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
 static inline int popcount(unsigned long long word) {

@@ -2,6 +2,5 @@
 
 cdef extern from "bits.h" nogil:
     double power_of_two(double power)
-    float single_power_of_two(float power)
     int popcount(unsigned long long word)
     int lowest_bit(unsigned int word)

@@ -25,15 +25,13 @@ from emsco.cascade.format import features_to_dicts
 from emsco.data.columns import ColumnCode
 from emsco.designs.questions import Question
 from emsco.errors import ParameterError, not_installed
-from emsco.models.boosting.stages import BoostedModels
 from emsco.models.boosting.trees import TreeEnsemble, leaves_below
-from emsco.models.calibration import CalibrationMap, Calibrator, SigmoidMap
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import (
     AveragedModels,
-    EstimatorModels,
     JoinedModels,
     LinearModels,
+    SeparateModels,
     StageModels,
 )
 
@@ -253,14 +251,13 @@ class _StageGraph:
                 if stage < len(piece):
                     return self._probabilities(piece, stage)
                 stage -= len(piece)
-        if isinstance(models, LinearModels):
-            logits = self._linear_logits(models, stage)
-        elif isinstance(models, BoostedModels):
-            logits = self._tree_logits(models.ensembles[stage])
+        model = models.models[stage] if isinstance(models, SeparateModels) else models
+        if isinstance(model, LinearModels):
+            logits = self._linear_logits(model, stage)
+        elif isinstance(model, TreeEnsemble):
+            logits = self._tree_logits(model)
         else:
-            kind = type(models).__name__
-            if isinstance(models, EstimatorModels):
-                kind = type(models.models[stage].estimator).__name__
+            kind = type(getattr(model, "estimator", model)).__name__
             raise ParameterError(
                 "cascade must have logistic, spline or boosted stage models to be exported to "
                 f"ONNX, got {kind} at stage {self._stage + 1}."
@@ -268,12 +265,8 @@ class _StageGraph:
         if len(self._cascade.classes) == 2:
             opposite = self.add("Neg", logits)
             both = self.add("Concat", opposite, logits, axis=1)
-            shares = self.add("Sigmoid", both)
-        else:
-            shares = self.add("Softmax", logits, axis=1)
-        if models.calibrators is None:
-            return shares
-        return self._calibrated(shares, models.calibrators[stage])
+            return self.add("Sigmoid", both)
+        return self.add("Softmax", logits, axis=1)
 
     def _constant_logits(self, logits: FloatArray) -> str:
         """Give all rows the same logits; values are finite, so 0 times each is 0."""
@@ -387,35 +380,6 @@ class _StageGraph:
             leaf_weights=numpy_helper.from_array(np.append([0.0, 0.0], trees.leaves)),
         )
         return self.add("Add", sums, baseline)
-
-    def _calibrated(self, shares: str, calibrator: Calibrator) -> str:
-        n_classes = calibrator.n_classes
-        if n_classes == 2:
-            second = self._mapped(self._pick(shares, np.array([1])), calibrator.maps[0])
-            return self.add("Concat", self.add("Sub", np.array(1.0), second), second, axis=1)
-        columns = [
-            self._mapped(self._pick(shares, np.array([k])), one)
-            for k, one in enumerate(calibrator.maps)
-        ]
-        mapped = self.add("Concat", *columns, axis=1)
-        total = self.add("ReduceSum", mapped, np.array([1]), keepdims=1)
-        nothing = self.add("Equal", total, np.array(0.0))
-        divisor = self.add("Where", nothing, np.array(1.0), total)
-        return self.add("Where", nothing, np.array(1 / n_classes), self.add("Div", mapped, divisor))
-
-    def _mapped(self, share: str, one: CalibrationMap) -> str:
-        """Map the probabilities of one class, (n_rows, 1)."""
-        if isinstance(one, SigmoidMap):
-            inside = self.add("Clip", share, np.array(one.certain), np.array(1 - one.certain))
-            odds = self.add("Div", inside, self.add("Sub", np.array(1.0), inside))
-            line = self.add("Mul", self.add("Log", odds), np.array(one.slope))
-            return self.add("Sigmoid", self.add("Add", line, np.array(one.intercept)))
-        # The first output, and the part of each rise between two knots that lies below the share.
-        knots = np.append(one.inputs, one.inputs[-1] + 1)  # so that there are two
-        rises = np.diff(np.append(one.outputs, one.outputs[-1]))
-        above = self.add("Div", self.add("Sub", share, knots[:-1]), np.diff(knots))
-        part = self.add("Clip", above, np.array(0.0), np.array(1.0))
-        return self.add("Add", self.add("MatMul", part, rises[:, None]), one.outputs[:1])
 
     # Routing.
 

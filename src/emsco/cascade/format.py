@@ -4,8 +4,8 @@ All cascades of one fit share costs, classes, encoding and models: `Shared`. Sta
 average of one model per split, so a file has a *part* for each split, with the distinct models of
 that split, and a stage has the number of one model in each part. Models that were fitted on the
 rows of one part of a branch have a *bank* of their own, with its own parts: bank 0 has the models
-of all rows. A new family of models needs a class like those at the end, and a line in `_FAMILIES`
-and in `_PART_OF`.
+of all rows. `LinearPart` writes logistic regressions, which share much; all other kinds of models
+write themselves.
 """
 
 from __future__ import annotations
@@ -29,25 +29,18 @@ from emsco.designs.design import Design
 from emsco.designs.questions import Question
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence, StageThresholds
 from emsco.errors import CostsError, FileError, ParameterError
-from emsco.models.batches import n_outputs_of
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.boosting.trees import TreeEnsemble
-from emsco.models.calibration import Calibrator
-from emsco.models.estimator_files import (
-    EstimatorModel,
-    estimator_from_dict,
-    estimator_to_dict,
-    rising_inputs,
-)
+from emsco.models.estimator_files import rising_inputs
+from emsco.models.kinds import KINDS
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import (
-    EstimatorModels,
     LinearModels,
     PriorModels,
+    SeparateModels,
     StageModels,
     averaged,
     joined,
+    n_outputs_of,
     parts_of,
     pieces_of,
 )
@@ -444,20 +437,24 @@ def _read_parts(
     """Read the models of each split from the field "parts"."""
     parts = []
     for one in fields.many_fields("parts"):
-        if (family := one.text("family")) not in _FAMILIES:
-            *first, last = map(repr, _FAMILIES)
+        if (family := one.text("family")) not in KINDS:
+            *first, last = map(repr, KINDS)
             one.refuse("family", f"{', '.join(first)} or {last}", family)
-        read = _FAMILIES[family].from_dict
-        parts.append(read(one, encoding.n_inputs, len(classes), trusted))
+        for model in one.many_fields("models"):
+            for name in ("calibration", "calibrator"):  # of versions before 0.4
+                if (value := model.values.get(name)) is not None:
+                    model.refuse(name, "left out, as models are no longer calibrated", value)
+        kind = LinearPart if family in ("logistic", "spline") else SeparatePart
+        parts.append(kind.from_dict(one, encoding.n_inputs, len(classes), trusted))
     return tuple(parts)
 
 
 def _part_from(models: Sequence[StageModels]) -> ModelPart:
     """Collect the distinct models of one split."""
-    kinds = {_PART_OF[type(one)] for one in models}
-    if len(kinds) > 1:
+    if len({type(one) for one in models}) > 1:
         raise FileError("a front must have models of one fit to be saved, got several families.")
-    return kinds.pop().from_models(models)
+    kind = LinearPart if isinstance(models[0], LinearModels) else SeparatePart
+    return kind.from_models(models)
 
 
 def _are_plain(labels: list[Any]) -> bool:
@@ -550,13 +547,11 @@ class _Weights:
 
     inputs: IntArray
     coefs: FloatArray
-    calibrator: Calibrator | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         outputs = [{"intercept": one[0], "weights": one[1:]} for one in self.coefs.tolist()]
-        calibration = None if self.calibrator is None else self.calibrator.to_dict()
-        return {"inputs": self.inputs.tolist(), "outputs": outputs, "calibration": calibration}
+        return {"inputs": self.inputs.tolist(), "outputs": outputs}
 
     @classmethod
     def from_dict(
@@ -572,7 +567,7 @@ class _Weights:
         for k, output in enumerate(outputs):
             coefs[k, 0] = output.number("intercept", -LARGEST, LARGEST)
             coefs[k, 1:] = output.numbers("weights", n_read, -LARGEST, LARGEST)
-        return cls(inputs, coefs, _read_calibrator(fields, n_classes))
+        return cls(inputs, coefs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -596,11 +591,10 @@ class LinearPart(ModelPart):
     def entry(models: LinearModels, stage: int) -> tuple[object, _Weights]:
         """Return what tells the model of a stage apart from others of its split, and the model."""
         reads, coefs, basis = models.reads[stage], models.coefs[stage], models.basis
-        calibrator = models.calibrators[stage] if models.calibrators else None
         columns = np.flatnonzero(reads)
         inputs = columns if basis is None else np.unique(basis.of_column[columns])
-        model = _Weights(inputs, coefs[:, np.append(0, 1 + columns)], calibrator)
-        return (reads.tobytes(), coefs.tobytes(), id(calibrator)), model
+        model = _Weights(inputs, coefs[:, np.append(0, 1 + columns)])
+        return (reads.tobytes(), coefs.tobytes()), model
 
     @classmethod
     def from_dict(
@@ -616,7 +610,6 @@ class LinearPart(ModelPart):
         scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, largest))
         each = fields.many_fields("models")
         models = tuple(_Weights.from_dict(one, n_inputs, basis, n_classes) for one in each)
-        _check_calibrators(each, [model.calibrator for model in models])
         return cls(models, {}, scaling, basis)
 
     def to_dict(self) -> dict[str, Any]:
@@ -642,8 +635,7 @@ class LinearPart(ModelPart):
             reads[stage, columns] = True
             coefs[stage, :, 0] = model.coefs[:, 0]
             coefs[stage, :, 1 + columns] = model.coefs[:, 1:].T
-        maps = tuple(model.calibrator for model in models if model.calibrator is not None)
-        return LinearModels(self.scaling, reads, coefs, maps or None, self.basis)
+        return LinearModels(self.scaling, reads, coefs, self.basis)
 
     def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
         """How many weights these models take when put together, and how many the file lists.
@@ -656,63 +648,13 @@ class LinearPart(ModelPart):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TreesPart(ModelPart):
-    """Boosted trees, each ensemble with its calibration, if any."""
+class SeparatePart(ModelPart):
+    """Models that were fitted one by one, and write themselves."""
 
     @staticmethod
-    def entry(models: BoostedModels, stage: int) -> tuple[int, tuple[TreeEnsemble, Any]]:
+    def entry(models: SeparateModels, stage: int) -> tuple[int, Any]:
         """Return what tells the model of a stage apart from others of its split, and the model."""
-        ensemble, maps = models.ensembles[stage], models.calibrators
-        return id(ensemble), (ensemble, maps[stage] if maps else None)
-
-    @classmethod
-    def from_dict(
-        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
-    ) -> Self:
-        """Read the distinct models from a file and check them."""
-        del trusted  # trees are plain numbers
-        each = fields.many_fields("models")
-        models = tuple(
-            (TreeEnsemble.from_dict(one, n_inputs, n_classes), _read_calibrator(one, n_classes))
-            for one in each
-        )
-        _check_calibrators(each, [calibrator for _, calibrator in models])
-        return cls(models, {})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        models = [
-            {
-                **ensemble.to_dict(),
-                "calibration": None if calibrator is None else calibrator.to_dict(),
-            }
-            for ensemble, calibrator in self.models
-        ]
-        return {"family": "boosting", "models": models}
-
-    def does_read(self, number: int, inputs: IntArray) -> bool:
-        """Whether there is a model with this number, and it reads none but these inputs."""
-        if number >= len(self.models):
-            return False
-        # Trees need not split on every input that they may read.
-        others = self.models[number][0].reads.copy()
-        others[inputs] = False
-        return not others.any()
-
-    def stage_models(self, numbers: Sequence[int]) -> BoostedModels:
-        """Put together the models with these numbers, one per stage."""
-        ensembles, maps = zip(*(self.models[number] for number in numbers), strict=True)
-        return BoostedModels(ensembles, None if maps[0] is None else maps)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EstimatorPart(ModelPart):
-    """Fitted classifiers of the user's."""
-
-    @staticmethod
-    def entry(models: EstimatorModels, stage: int) -> tuple[int, EstimatorModel]:
-        """Return what tells the model of a stage apart from others of its split, and the model."""
-        # Classifiers have no values to compare; equal stages share the very object.
+        # Their values are many, or cannot be compared; equal stages share the very object.
         return id(models.models[stage]), models.models[stage]
 
     @classmethod
@@ -720,42 +662,19 @@ class EstimatorPart(ModelPart):
         cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
     ) -> Self:
         """Read the distinct models from a file and check them."""
-        models = (
-            estimator_from_dict(one, n_inputs, n_classes, trusted, one.where)
-            for one in fields.many_fields("models")
-        )
-        return cls(tuple(models), {})
+        kind = KINDS[fields.text("family")].load("model")
+        each = fields.many_fields("models")
+        return cls(tuple(kind.from_dict(one, n_inputs, n_classes, trusted) for one in each), {})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        models = [estimator_to_dict(model) for model in self.models]
-        return {"family": "estimator", "models": models}
+        models = [model.to_dict() for model in self.models]
+        return {"family": self.models[0].family, "models": models}
 
-    def stage_models(self, numbers: Sequence[int]) -> EstimatorModels:
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads none but these inputs."""
+        return number < len(self.models) and self.models[number].reads_only(inputs)
+
+    def stage_models(self, numbers: Sequence[int]) -> SeparateModels:
         """Put together the models with these numbers, one per stage."""
-        return EstimatorModels(tuple(self.models[number] for number in numbers))
-
-
-def _read_calibrator(fields: Fields, n_classes: int) -> Calibrator | None:
-    if fields.get("calibration") is None:
-        return None
-    return Calibrator.from_dict(fields.fields("calibration"), n_classes)
-
-
-def _check_calibrators(models: Sequence[Fields], calibrators: Sequence[Calibrator | None]) -> None:
-    """Refuse calibration of some models only."""
-    if 0 < (n_maps := sum(one is not None for one in calibrators)) < len(calibrators):
-        models[0].refuse("calibration", "there for all models or none", f"{n_maps} models")
-
-
-_FAMILIES: dict[str, type[ModelPart]] = {
-    "logistic": LinearPart,
-    "spline": LinearPart,
-    "boosting": TreesPart,
-    "estimator": EstimatorPart,
-}
-_PART_OF: dict[type, type[ModelPart]] = {
-    LinearModels: LinearPart,
-    BoostedModels: TreesPart,
-    EstimatorModels: EstimatorPart,
-}
+        return SeparateModels(tuple(self.models[number] for number in numbers))

@@ -53,7 +53,6 @@ _WITHOUT_MONEY: Mapping[str, Any] = MappingProxyType(
         "reject_below": None,
         "metric": "accuracy",
         "class_weight": None,
-        "calibration": None,
     }
 )
 
@@ -190,7 +189,6 @@ class FitSettings:
             money=money,
             recipe=StageRecipe.from_parameters(
                 given["estimator"],
-                given["calibration"],
                 given["class_weight"],
                 data.classes,
                 memory_bytes("memory_limit", given["memory_limit"]),

@@ -92,7 +92,8 @@ def doubts_about(
         doubts.append(
             DeploymentWarning(
                 f"stage {stages[0]} is on average {confidence[j]:.1%} sure of its labels, but "
-                f"{accuracy:.1%} of them are correct; calibration 'sigmoid' corrects that."
+                f"{accuracy:.1%} of them are correct; CalibratedClassifierCV as estimator corrects "
+                "that."
             )
         )
     return tuple(doubts)

@@ -17,7 +17,8 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, WordArra
 from emsco._base.workers import slices
 from emsco.designs.chromosomes import subsets_of_words, words_of_subsets
 from emsco.designs.slots import Slots
-from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
+from emsco.models.engine import Engine
+from emsco.models.fitter import Answers
 
 
 class ModelBank:
@@ -194,15 +195,3 @@ class SomeModels:
         """Answers of each subset's model for the scored rows of each split, as of `ModelBank`."""
         which = [self.places[words.tobytes()] for words in words_of_subsets(subsets)]
         return self.engine.answers(self.reads[which], self.numbers[which], rows, scored)
-
-
-def logistic_bank(
-    splits: Sequence[SplitRows],
-    n_features: int,
-    n_bytes: int = 2**28,
-    n_jobs: int = 1,
-    n_classes: int = 2,
-) -> ModelBank:
-    """Open a bank of logistic regressions with one input per feature."""
-    engine = LogisticEngine(splits, n_features, n_classes, n_jobs)
-    return ModelBank(engine, np.eye(n_features, dtype=np.bool_), n_bytes)

@@ -21,7 +21,7 @@ from emsco._base.documents import PathLike
 from emsco._base.store import Store
 from emsco._base.typing import BoolArray, Report
 from emsco.errors import CheckpointError, EMSCOError
-from emsco.models.engine import Answers
+from emsco.models.fitter import Answers
 
 _SECONDS = 1.0  # between two writes
 _NAME, _SEED = "checkpoint", "random_state"

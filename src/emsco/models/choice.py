@@ -14,9 +14,8 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Repo
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.errors import DataError
-from emsco.models.engine import SplitRows
-from emsco.models.logistic import is_wide
-from emsco.models.shard import SplitData
+from emsco.models.logistic import LogisticFitter, is_wide
+from emsco.models.rows import FitOptions, SplitData
 
 _MOST_SPLITS = 3
 _MOST_TRAINING = 4000  # rows of a split that fit models here
@@ -289,26 +288,28 @@ def choose_penalty(data: SplitData) -> float:
         fitting, judging = by_label[fold != k], by_label[fold == k]
         if len(np.unique(labels[fitting])) < data.n_classes or not len(judging):
             return 1.0  # too few rows of a class to tell
+        part = replace(data, train=fitting, scored=judging)
+        counts = np.ones(len(judging)) if weights is None else weights[judging]
         for i, penalty in enumerate(_GRID):
-            split = SplitRows.cut(replace(data, train=fitting, scored=fitting[:0]), penalty)
-            counts = np.ones(len(judging)) if weights is None else weights[judging]
-            losses[i] += _loss(split, data.X[judging], labels[judging], counts)
+            losses[i] += _loss(part, penalty, counts)
     return _GRID[int(losses.argmin())] if np.isfinite(losses).any() else _GRID[-1]
 
 
-def _loss(split: SplitRows, rows: FloatArray, labels: LabelArray, weights: FloatArray) -> float:
-    """Log loss of the model of all inputs, summed over rows; infinite if it cannot be fitted.
+def _loss(part: SplitData, penalty: float, weights: FloatArray) -> float:
+    """Log loss of the model of all inputs, summed over scored rows; infinite if it has no fit.
 
     Weights that span many orders of magnitude make small penalties unusable, and not all of them.
     """
     from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
 
+    n_inputs, rows = part.X.shape[1], part.X[part.scored]
+    fitter = LogisticFitter(part, FitOptions(np.arange(n_inputs), penalty=penalty))
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            models = split.fitter.fit(np.ones((1, rows.shape[1]), dtype=np.bool_))
+            (model,) = fitter.models(np.ones((1, n_inputs), dtype=np.bool_))
         except (ConvergenceWarning, DataError):
             return np.inf
-    scaling = split.scaling
-    said = models.probabilities(scaling.filled(rows), scaling.mean, scaling.inverse, 0)
-    return float(log_losses(said, labels) @ weights)
+    return float(
+        log_losses(model.probabilities(model.filled(rows), 0), part.labels[part.scored]) @ weights
+    )

@@ -11,16 +11,15 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from emsco._base.documents import Fields
 from emsco._base.text import first_line
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.data.rows import LARGEST
 from emsco.errors import DataError, FileError, ParameterError, not_installed
-from emsco.models.calibration import Calibrator
 
 _DECIMALS = 12
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
@@ -32,7 +31,7 @@ _UNCHECKED = re.compile(r"sklearn\.svm\._classes\.\w+|sklearn\.svm\._lib\w+\.\w+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatorModel:
-    """A fitted classifier, with its inputs and its calibrator.
+    """A fitted classifier, with its inputs.
 
     Probabilities are rounded to 12 decimals. The last bits of matrix products and of sums over
     threads depend on the batch of rows. After rounding, a row gets the same decision in any
@@ -48,16 +47,16 @@ class EstimatorModel:
         Value that replaces a missing one (NaN) in each input.
     n_classes : int
         Classes of the problem. Classes that the estimator has not seen have probability 0.
-    calibrator : Calibrator or None
     identity : str
         A digest of its probabilities for rows that it was fitted to.
     """
+
+    family: ClassVar[str] = "estimator"
 
     estimator: Any
     inputs: IntArray
     fill: FloatArray
     n_classes: int
-    calibrator: Calibrator | None = None
     identity: str = ""
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
@@ -78,9 +77,47 @@ class EstimatorModel:
                 f"predict_proba of {kind} must give {expected[1]} numbers a row, got {got}."
             )
         shares[:, self.estimator.classes_] = np.round(said, _DECIMALS)
-        if self.calibrator is not None:
-            shares = self.calibrator.apply(shares)
-        return np.round(shares, _DECIMALS)
+        return shares
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """A digest of everything that affects probabilities."""
+        return (np.array([self.identity]),)
+
+    @property
+    def untrusted_types(self) -> list[str]:
+        """Types that you must name as trusted to read a file with this model."""
+        return sorted(_untrusted(_skops().dumps(self.estimator)))
+
+    def reads_only(self, inputs: IntArray) -> bool:
+        """Whether it reads just these inputs."""
+        return np.array_equal(self.inputs, inputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a file."""
+        return {
+            "inputs": self.inputs.tolist(),
+            "fill": self.fill.tolist(),
+            "estimator": estimator_text(self.estimator),
+            "identity": self.identity,
+        }
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str] = ()
+    ) -> Self:
+        """Read a model from a file and check it."""
+        inputs = rising_inputs(fields, n_inputs)
+        n_read = len(inputs)
+        fill = fields.numbers("fill", n_read, -LARGEST, LARGEST)
+        estimator = read_estimator(fields.text("estimator"), trusted, fields.where)
+        if not _can_judge(estimator, n_read, n_classes):
+            fields.refuse(
+                "estimator",
+                f"a classifier of {n_read} inputs and {n_classes} classes at most",
+                type(estimator).__name__,
+            )
+        return cls(estimator, inputs, fill, n_classes, fields.text("identity"))
 
 
 def estimator_text(estimator: Any) -> str:
@@ -166,47 +203,6 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
             return skops.loads(content, trusted=sorted(needed))
         except Exception as error:  # again, many kinds for damaged bytes
             raise _damaged(where, first_line(error)) from error
-
-
-def untrusted_types(model: EstimatorModel) -> list[str]:
-    """Types that you must name as trusted to read a file with this model."""
-    return sorted(_untrusted(_skops().dumps(model.estimator)))
-
-
-def estimator_to_dict(model: EstimatorModel) -> dict[str, Any]:
-    """Plain values of a stage model, for a file."""
-    calibrator = None if model.calibrator is None else model.calibrator.to_dict()
-    return {
-        "inputs": model.inputs.tolist(),
-        "fill": model.fill.tolist(),
-        "estimator": estimator_text(model.estimator),
-        "calibrator": calibrator,
-        "identity": model.identity,
-    }
-
-
-def estimator_from_dict(
-    fields: Fields,
-    n_inputs: int,
-    n_classes: int,
-    trusted: Sequence[str] = (),
-    where: str = "a file",
-) -> EstimatorModel:
-    """Read a stage model from a file and check it."""
-    inputs = rising_inputs(fields, n_inputs)
-    n_read = len(inputs)
-    fill = fields.numbers("fill", n_read, -LARGEST, LARGEST)
-    calibrator = None
-    if fields.get("calibrator") is not None:
-        calibrator = Calibrator.from_dict(fields.fields("calibrator"), n_classes)
-    estimator = read_estimator(fields.text("estimator"), trusted, where)
-    if not _can_judge(estimator, n_read, n_classes):
-        fields.refuse(
-            "estimator",
-            f"a classifier of {n_read} inputs and {n_classes} classes at most",
-            type(estimator).__name__,
-        )
-    return EstimatorModel(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
 
 
 def rising_inputs(fields: Fields, n_inputs: int) -> IntArray:

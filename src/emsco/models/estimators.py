@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -21,9 +20,9 @@ from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import in_processes, one_thread
 from emsco.errors import DataError, ParameterError
-from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import EstimatorModel
-from emsco.models.outcome_engine import OutcomeFitter, OutcomeRows
+from emsco.models.fitter import Fitter
+from emsco.models.rows import FilledRows, FitOptions, SplitData
 
 _PROBED = 1000  # rows whose probabilities identify a fitted model
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
@@ -160,9 +159,9 @@ class EstimatorJob:
     """Everything that a fit needs; joblib sends it to the workers."""
 
     prototype: Any
-    rows: OutcomeRows
+    rows: FilledRows
 
-    def outcome(self, subset: BoolArray) -> tuple[LabelArray, FloatArray]:
+    def answer(self, subset: BoolArray) -> tuple[LabelArray, FloatArray]:
         """Likeliest class of each scored row, the first of equals, and its probability."""
         probabilities = _ask(self._fit(subset), self.rows.scored)
         return probabilities.argmax(axis=1).astype(np.uint8), probabilities.max(axis=1)
@@ -172,36 +171,22 @@ class EstimatorJob:
         model = self._fit(subset)
         # Two fits of one subset may differ inside and still say the same; the answers identify a
         # model.
-        probabilities = _ask(model, self.rows.fitting.X[:_PROBED])
+        probabilities = _ask(model, self.rows.X[:_PROBED])
         return replace(model, identity=fingerprint(model.inputs, model.fill, probabilities))
 
     def _fit(self, subset: BoolArray) -> EstimatorModel:
-        inputs = np.flatnonzero(subset)
-        estimator = seeded_clone(self.prototype, self.rows.seed, subset)
-        fitting = self.rows.fitting
+        inputs, rows = np.flatnonzero(subset), self.rows
+        estimator = seeded_clone(self.prototype, rows.seed, subset)
         name = weight_name(estimator)
         # A copy, as foreign code may change what it is given.
-        weights = {name: np.array(fitting.weights)} if name and fitting.weights is not None else {}
-        X = np.ascontiguousarray(fitting.X[:, inputs])
+        weights = {name: np.array(rows.weights)} if name and rows.weights is not None else {}
+        X = np.ascontiguousarray(rows.X[:, inputs])
         with one_thread():
             try:
-                estimator.fit(X, np.array(fitting.labels), **weights)
+                estimator.fit(X, np.array(rows.labels), **weights)
             except Exception as error:  # foreign code may raise anything
                 raise _says("fit every subset of the inputs", estimator, inputs, error) from error
-            fill, n_classes = self.rows.fill[inputs], self.rows.n_classes
-            model = EstimatorModel(estimator, inputs, fill, n_classes)
-            rows = self.rows.calibrating
-            if rows is None or self.rows.calibration is None:
-                return model
-            # A squashed score never reaches 0 or 1, but a vote of trees does and needs some room.
-            votes = not hasattr(estimator, "decision_function")
-            n_rows = len(rows.labels) if rows.weights is None else float(rows.weights.sum())
-            room = {"certain": 0.5 / max(n_rows, 1)} if votes else {}
-            said = model.probabilities(rows.X)
-            calibrator = Calibrator.learn(
-                self.rows.calibration, said, rows.labels, rows.weights, **room
-            )
-            return replace(model, calibrator=calibrator)
+        return EstimatorModel(estimator, inputs, rows.fill[inputs], rows.n_classes)
 
 
 def _ask(model: EstimatorModel, rows: FloatArray) -> FloatArray:
@@ -224,19 +209,18 @@ def _says(task: str, estimator: Any, inputs: IntArray, error: Exception) -> Para
     )
 
 
-class EstimatorFitter(OutcomeFitter):
+class EstimatorFitter(Fitter):
     """Fits a classifier of the user's to subsets of the inputs, on the rows of one split.
 
-    A model depends on its subset alone: its inputs are in ascending order and its seed comes
-    from the subset. It is the same whenever it is fitted again, with any other subsets and any
-    number of workers. For the same reason matrix products take one thread in each worker. A
+    Inputs of a model are in ascending order and its seed comes from the subset, so that it depends
+    on nothing else. For the same reason matrix products take one thread in each worker. A
     classifier's own `n_jobs` is not changed.
 
     Parameters
     ----------
     prototype : estimator
         A classifier or pipeline with predict_proba. It is cloned, never fitted.
-    rows : OutcomeRows
+    rows : FilledRows
     n_jobs : int or None
         Processes, as in joblib.
 
@@ -246,32 +230,28 @@ class EstimatorFitter(OutcomeFitter):
         If the prototype cannot take the weights of the rows.
     """
 
-    def __init__(self, prototype: Any, rows: OutcomeRows, n_jobs: int | None = 1) -> None:
-        if rows.fitting.weights is not None and weight_name(prototype) is None:
+    @classmethod
+    def open(cls, parts: Sequence[SplitData], options: FitOptions) -> list[Self]:
+        """Open a fitter for each split."""
+        rows = map(FilledRows.of_split, parts)
+        n_jobs = options.workers.n_jobs
+        return [cls(options.estimator, one, n_jobs) for one in rows]
+
+    def __init__(self, prototype: Any, rows: FilledRows, n_jobs: int | None = 1) -> None:
+        if rows.weights is not None and weight_name(prototype) is None:
             raise ParameterError(
                 "estimator must take sample_weight in fit if rows or classes have weights, got "
                 f"{brief(prototype, 80)}, which does not; leave the weights out or give another."
             )
-        self._job = EstimatorJob(prototype, rows)
-        self.n_inputs, self.n_scored = len(rows.fill), len(rows.scored)
-        self.n_train = len(rows.fitting.labels)
-        self._n_jobs = n_jobs
+        super().__init__(rows)
+        self._job, self._n_jobs = EstimatorJob(prototype, rows), n_jobs
 
-    def outcomes(
+    def answer(
         self, subsets: BoolArray, report: Report | None = None
-    ) -> tuple[LabelArray, FloatArray]:
-        """Fit each subset; return the answers of its model for the scored rows.
-
-        The likeliest class is the first of equals.
-        """
-        winner = np.zeros((len(subsets), self.n_scored), dtype=np.uint8)
-        confidence = np.zeros(winner.shape)
-        jobs = in_processes(self._job.outcome, list(subsets), self._n_jobs, report)
-        with closing(jobs) as fitted:
-            for i, of_model in enumerate(fitted):
-                winner[i], confidence[i] = of_model
-        return winner, confidence
+    ) -> Generator[tuple[LabelArray, FloatArray], None, None]:
+        """Fit each subset in a worker; yield its model's answers about the scored rows."""
+        return in_processes(self._job.answer, list(subsets), self._n_jobs, report)
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[EstimatorModel]:
-        """Fit each subset; return the same models whose outcomes `outcomes` returns."""
+        """Fit each subset; return the same models whose answers `answer` yields."""
         return list(in_processes(self._job.model, list(subsets), self._n_jobs, report))

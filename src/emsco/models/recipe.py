@@ -1,4 +1,4 @@
-"""The recipe for stage models: the classifier, its calibration and its class weights."""
+"""The recipe for stage models: their kind and the weights of classes."""
 
 from __future__ import annotations
 
@@ -13,34 +13,27 @@ from emsco._base.checks import check_choice, check_number
 from emsco._base.digests import fingerprint
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco._base.workers import Workers
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import ParameterError
 from emsco.models.bank import ModelBank
-from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
-from emsco.models.boosting.stages import BoostedModels
-from emsco.models.boosting.trainer import BoostingJob, SizeChoice
-from emsco.models.calibration import KINDS
 from emsco.models.checkpoint import Checkpoint
 from emsco.models.choice import ModelChoice, choose_family, choose_penalty, log_losses
-from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
-from emsco.models.estimators import EstimatorFitter, check_estimator_like, describe
-from emsco.models.outcome_engine import (
-    CalibratedFitter,
-    OutcomeEngine,
-    OutcomeFitter,
-    OutcomeRows,
-)
-from emsco.models.shard import SplitData
+from emsco.models.engine import Engine
+from emsco.models.estimators import check_estimator_like, describe
+from emsco.models.fitter import Answers
+from emsco.models.kinds import KINDS
+from emsco.models.rows import FitOptions, SplitData
 from emsco.models.splines import SplineBasis
-from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels, averaged
+from emsco.models.stage_models import StageModels, averaged
 
 AUTO = "auto"
-FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
+FAMILIES = ("logistic", "spline", "boosting")  # that "auto" chooses from, the simplest first
+NAMED = tuple(name for name in KINDS if name != "estimator")
 _FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
 _SHARED = "one boosted model for all subsets"
-_IN_WORDS = {None: "logistic regression", "spline": "splines", "boosting": "boosted trees"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +46,11 @@ class StageRecipe:
         Any classifier with `predict_proba`. None: L2 logistic regression, fitted in batches.
         "spline": the same on splines of the numeric inputs. "boosting": gradient-boosted trees.
         "auto": one of these, yet to be `chosen`.
-    calibration : {"sigmoid", "isotonic"} or None
-        How to calibrate probabilities, on training rows set aside for it.
     class_weight : dict, "balanced" or None
         Weight of each class in fitting.
     memory_limit, n_jobs : int
     seed : int
-        Seed of random estimators and of the choice of calibration rows.
+        Seed of random estimators.
     checkpoint : Checkpoint or None
         Keeps what models other than logistic ones say about scored rows.
     basis : SplineBasis or None
@@ -71,7 +62,6 @@ class StageRecipe:
     """
 
     estimator: Any
-    calibration: str | None
     class_weight: Any
     memory_limit: int
     n_jobs: int
@@ -85,7 +75,6 @@ class StageRecipe:
     def from_parameters(
         cls,
         estimator: Any,
-        calibration: Any,
         class_weight: Any,
         classes: AnyArray,
         memory_limit: int,
@@ -100,17 +89,14 @@ class StageRecipe:
             If a parameter breaks its rule.
         """
         if isinstance(estimator, str):
-            check_choice("estimator", estimator, (AUTO, *FAMILIES))
+            check_choice("estimator", estimator, (AUTO, *NAMED))
             # Logistic regression is the default and has no name inside, so that both ways agree.
             estimator = None if estimator == "logistic" else estimator
         elif estimator is not None:
             check_estimator_like(estimator)
-        if calibration is not None:
-            check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
         return cls(
             estimator=estimator,
-            calibration=calibration,
             class_weight=class_weight,
             memory_limit=memory_limit,
             n_jobs=n_jobs,
@@ -127,10 +113,14 @@ class StageRecipe:
         return self.estimator is None or isinstance(self.estimator, str)
 
     @property
+    def _family(self) -> str:
+        return (self.estimator or FAMILIES[0]) if self._is_named else "estimator"
+
+    @property
     def in_words(self) -> str:
         """Name the stage models."""
         if self._is_named:
-            return _SHARED if self.shared else _IN_WORDS[self.estimator]
+            return _SHARED if self.shared else KINDS[self._family].in_words
         return " ".join(f"{self.estimator!r}".split())
 
     def of_family(self, family: str) -> StageRecipe:
@@ -198,10 +188,7 @@ class StageRecipe:
         """Plain values that identify the recipe."""
         weight = self.class_weight
         return {
-            "estimator": (self.estimator or FAMILIES[0])
-            if self._is_named
-            else describe(self.estimator),
-            "calibration": self.calibration,
+            "estimator": self._family if self._is_named else describe(self.estimator),
             "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
         }
 
@@ -223,26 +210,23 @@ class StageRecipe:
         brings: BoolArray = members[:, data.encoding.input_feature]
         brings = brings if self.basis is None else self.basis.reads(brings)
         columns = data.rows if self.basis is None else self.basis.expand(np.asarray(data.rows))
-        engine: Engine
-        if self.is_linear and self.calibration is None:
-            parts = self._split_data(data, columns, splits)
-            cut = [SplitRows.cut(part, self.penalty) for part in parts]
-            n_inputs, n_classes = columns.shape[1], len(data.classes)
-            engine = LogisticEngine(cut, n_inputs, n_classes, self.n_jobs, self.basis)
-        else:
-            if data.weights is not None:  # rows of weight 0 do not count as training rows
-                splits = [(train[data.weights[train] > 0], scored) for train, scored in splits]
-            parts = self._split_data(data, np.asarray(columns), splits)
-            fitters = self._outcome_fitters(data, parts)
-            shared = [one for one in fitters if isinstance(one, SharedBoosting)]
-            prepare = partial(train_together, shared, self.n_jobs) if shared else None
-            engine = OutcomeEngine(fitters, parts, prepare, self._recall(data, parts))
+        options = FitOptions(
+            input_feature=data.encoding.input_feature,
+            workers=Workers(self.n_jobs),
+            estimator=self.estimator,
+            shared=self.shared,
+            basis=self.basis,
+            penalty=self.penalty,
+        )
+        parts = self._split_data(data, columns, splits)
+        fitters = KINDS[self._family].load("fitter").open(parts, options)
+        engine = Engine(fitters, len(data.classes), self._recall(data, parts))
         return ModelBank(engine, brings, self.memory_limit // 4)
 
     def _recall(
         self, data: TrainingData, parts: Sequence[SplitData]
     ) -> Callable[..., Answers] | None:
-        """Answer as `OutcomeEngine` asks, from the checkpoint; None without one."""
+        """Answer as `Engine` asks, from the checkpoint; None without one."""
         checkpoint = self.checkpoint
         if checkpoint is None or self.is_linear:  # logistic models are fitted quickly
             return None
@@ -254,43 +238,16 @@ class StageRecipe:
         of = fingerprint(*arrays, np.array([repr(self.to_dict()), str(self.shared)]))
 
         def recall(
-            number: int, subsets: BoolArray, fit: Callable[..., Answers], report: Report | None
+            number: int, subsets: BoolArray, answer: Callable[..., Answers], report: Report | None
         ) -> Answers:
             shape = len(parts[number].scored), len(data.classes)
-            return checkpoint.answers(f"{of} {number} ", subsets, fit, shape, self.n_jobs, report)
+            key = f"{of} {number} "
+            return checkpoint.answers(key, subsets, answer, shape, self.n_jobs, report)
 
         return recall
 
-    def _outcome_fitters(
-        self, data: TrainingData, parts: Sequence[SplitData]
-    ) -> Sequence[OutcomeFitter]:
-        """Open a fitter for each split, each with a seed of its own."""
-        classes, calibration = data.classes.tolist(), self.calibration
-        is_boosted = self.estimator == "boosting"
-        size: SizeChoice | None = None
-        fitters: list[OutcomeFitter] = []
-        for number, part in enumerate(parts):
-            # Of the split's number, not of a shared generator, so that splits can be fitted in any
-            # order.
-            seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-            if self.is_linear and calibration is not None:
-                fitters.append(CalibratedFitter(part, calibration, classes, seed, self.penalty))
-                continue
-            rows = OutcomeRows.from_split(part, calibration, classes, seed, in_blocks=is_boosted)
-            if is_boosted:
-                job = BoostingJob(rows, data.encoding.input_feature)
-                size = size or SizeChoice(job)  # the first split chooses for all
-                kind = SharedBoosting if self.shared else OwnBoosting
-                fitters.append(kind(job, size, self.n_jobs))
-            else:
-                fitters.append(EstimatorFitter(self.estimator, rows, self.n_jobs))
-        return fitters
-
     def _split_data(
-        self,
-        data: TrainingData,
-        columns: Any,
-        splits: list[Split],
+        self, data: TrainingData, columns: Any, splits: Sequence[Split]
     ) -> list[SplitData]:
         return [
             SplitData(
@@ -301,8 +258,11 @@ class StageRecipe:
                 n_classes=len(data.classes),
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
+                # Of the split's number, not of a shared generator, so that splits can be fitted in
+                # any order.
+                seed=int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
             )
-            for train, scored in splits
+            for number, (train, scored) in enumerate(splits)
         ]
 
     def stage_models(
@@ -318,63 +278,24 @@ class StageRecipe:
         model. With `average`, each stage averages the models of all splits.
         ``report(done, total)`` is called after each fit of a user's classifier.
         """
-        engine = bank.engine
         if self.basis is not None:
             designs = [self.basis.reads(reads) for reads in designs]
-        parts: list[list[StageModels]] = []
-        if isinstance(engine, LogisticEngine):  # the bank has most of the models
-            # All designs in one array, so that the bank answers once; cut apart again below.
-            ends = np.cumsum([len(reads) for reads in designs])[:-1]
-            of_splits = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
-            splits = engine.splits if average else engine.splits[:1]
-            for split, coefs in zip(splits, of_splits, strict=False):
-                parts.append(
-                    [
-                        LinearModels(split.scaling, reads, weights, basis=self.basis)
-                        for reads, weights in zip(designs, np.split(coefs, ends), strict=True)
-                    ]
-                )
-        elif isinstance(engine, OutcomeEngine):
-            fitters = engine.fitters if average else engine.fitters[:1]
-            for i, fitter in enumerate(fitters):
-                share = None if report is None else partial(_report_share, report, i, len(fitters))
-                parts.append(self._outcome_models(fitter, designs, share))
-        else:
-            raise AssertionError("there is no other engine")
+        fitters = bank.engine.fitters if average else bank.engine.fitters[:1]
+        numbers: Sequence[FloatArray | None] = [None] * len(fitters)
+        if fitters[0].keeps_models:  # the bank has most of them
+            # All designs in one array, so that the bank answers once.
+            numbers = bank.engine.by_split(bank.kept_of_inputs(np.concatenate(designs)))
+        parts = []
+        for i, (fitter, kept) in enumerate(zip(fitters, numbers, strict=False)):
+            share = None if report is None else partial(_report_share, report, i, len(fitters))
+            parts.append(fitter.stage_models(designs, kept, share))
         return tuple(averaged(models) for models in zip(*parts, strict=True))
 
-    def _outcome_models(
-        self, fitter: Any, designs: list[BoolArray], report: Report | None
-    ) -> list[StageModels]:
-        """Models of all designs by one fitter; equal stages are fitted once."""
-        # Designs share many stages: each is fitted once, and handed out by position.
-        different, place = np.unique(np.concatenate(designs), axis=0, return_inverse=True)
-        fitted = fitter.models(different, report)
-        stages = iter([fitted[i] for i in place.reshape(-1)])
-        models: list[StageModels] = []
-        for reads in designs:
-            of_design = [next(stages) for _ in reads]
-            if not self._is_named:
-                models.append(EstimatorModels(tuple(of_design)))
-                continue
-            weights_or_trees, maps = zip(*of_design, strict=True)
-            if self.is_linear:
-                coefs = np.stack(weights_or_trees)
-                models.append(LinearModels(fitter.scaling, reads, coefs, maps, self.basis))
-            else:
-                calibrators = maps if self.calibration else None
-                models.append(BoostedModels(weights_or_trees, calibrators))
-        return models
-
     def class_shares(self, data: TrainingData) -> FloatArray:
-        """Total weight of each class in the eyes of stage models.
-
-        Class weights count, unless calibration sets the probabilities right again.
-        """
+        """Total weight of each class in the eyes of stage models; class weights count."""
         totals = np.bincount(data.labels, data.weights, len(data.classes)).astype(np.float64)
         weights = self._class_weights(data, np.arange(len(data.labels)))
-        # Calibration maps probabilities back to the shares of the rows.
-        return totals if weights is None or self.calibration else totals * weights
+        return totals if weights is None else totals * weights
 
     def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
         """Weight of each class in a fit on these training rows."""

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray
-from emsco._base.workers import in_threads, row_blocks
+from emsco._base.workers import in_threads, row_blocks, slices
 
 _BLOCK = 65_536  # rows centred at a time, to avoid a centred copy of all rows
 _MEASURED_BYTES = 2**28  # of rows that are measured at a time
@@ -85,16 +85,17 @@ class Scaling:
             return rows
         return np.where(np.isnan(rows), self.mean, rows)
 
-    def columns(self, X: FloatArray) -> FloatArray:
-        """Standardise and transpose X: a line of ones for the intercept, then a line per input.
+    def columns(self, X: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Standardise and transpose X, or some rows: a line of ones, then a line per input.
 
         Missing values become exactly 0.
         """
-        out = np.empty((X.shape[1] + 1, len(X)))
+        n_rows = len(X) if rows is None else len(rows)
+        out = np.empty((X.shape[1] + 1, n_rows))
         out[0] = 1.0
-        for start in range(0, len(X), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            out[1:, rows] = _fill_missing(self.standardised(X[rows])).T
+        for part in slices(n_rows, _BLOCK):
+            block = X[part] if rows is None else X[rows[part]]
+            out[1:, part] = _fill_missing(self.standardised(block)).T
         return out
 
 
@@ -115,17 +116,11 @@ def _squares_about(mean: FloatArray, X: FloatArray, weights: FloatArray | None) 
     return sums
 
 
-def mean_of_known(
-    X: FloatArray, weights: FloatArray | None = None, block: int = _BLOCK
-) -> FloatArray:
-    """Weighted mean of each column's known values, or NaN if there are none.
-
-    Rows are added up in blocks; the last bit of the mean depends on their size.
-    """
+def mean_of_known(X: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Weighted mean of each column's known values, or NaN if there are none."""
     totals, known = np.zeros((2, X.shape[1]))
-    for start in range(0, len(X), block):
-        rows = X[start : start + block]
-        of_block = _known_sums(rows, None if weights is None else weights[start : start + block])
+    for part in slices(len(X), _BLOCK):
+        of_block = _known_sums(X[part], None if weights is None else weights[part])
         totals, known = totals + of_block[0], known + of_block[1]
     means = np.full(X.shape[1], np.nan)
     np.divide(totals, known, out=means, where=known > 0)

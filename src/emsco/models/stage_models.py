@@ -6,22 +6,53 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from emsco._base.arrays import locked_copy
+from emsco._base.documents import Fields
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco._kernels.judgement import confidence_of
-from emsco.models.batches import Models
-from emsco.models.calibration import Calibrator
+from emsco._kernels.judgement import confidence_of, decide_rows, decide_rows_many, probabilities_of
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 
-if TYPE_CHECKING:
-    from emsco.models.estimator_files import EstimatorModel
-
 Judgement = tuple[IntArray, IntArray, FloatArray]
+
+
+class Model(Protocol):
+    """A fitted model of one subset, which takes rows with all inputs; NaN is a missing value.
+
+    Attributes
+    ----------
+    family : str
+        Name of its kind in files.
+    """
+
+    family: ClassVar[str]
+
+    def probabilities(self, rows: FloatArray) -> FloatArray:
+        """Class probabilities of rows, shape (n_rows, n_classes)."""
+
+    def reads_only(self, inputs: IntArray) -> bool:
+        """Whether it reads these inputs, in ascending order, and no others."""
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """Everything that affects probabilities, for a digest."""
+
+    @property
+    def untrusted_types(self) -> list[str]:
+        """Python types that you must trust to read a file with this model."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a file."""
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str] = ()
+    ) -> Self:
+        """Read a model from a file and check it."""
 
 
 class StageModels(ABC):
@@ -96,8 +127,6 @@ class LinearModels(StageModels):
     coefs : ndarray of shape (n_stages, n_outputs, n_inputs + 1)
         Intercept, then the weight of each input; 0 if the stage does not read it. Two classes
         have one output, the logit of the second class; more have one each.
-    calibrators : tuple of Calibrator or None
-        Calibration of each stage, if any.
     basis : SplineBasis or None
         Turns the inputs into the columns that the models read; None if they read the inputs.
     """
@@ -105,7 +134,6 @@ class LinearModels(StageModels):
     scaling: Scaling
     reads: BoolArray
     coefs: FloatArray
-    calibrators: tuple[Calibrator, ...] | None = None
     basis: SplineBasis | None = None
 
     def __post_init__(self) -> None:
@@ -118,11 +146,20 @@ class LinearModels(StageModels):
         return len(self.coefs)
 
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
-        """Send rows through some of the stages, in one kernel unless they are calibrated."""
-        if self.calibrators:
-            return super().judge(rows, first, end, thresholds)
-        mean, columns = self.scaling.mean, self._columns(rows)
-        return self._models.decide(columns, mean, self._inverse, thresholds, first, end)
+        """Send rows through some of the stages, in one kernel: the arithmetic is that of scoring.
+
+        Thresholds of shape (n_classes,) are those of every stage.
+        """
+        stage, winner = np.empty((2, len(rows)), dtype=np.int64)
+        confidence, decide, lines = np.empty(len(rows)), decide_rows_many, self._lines
+        if self.coefs.shape[1] == 1:
+            decide, lines = decide_rows, (*lines[:2], self._lines[2][:, 0])
+        levels = np.broadcast_to(thresholds, (len(self), thresholds.shape[-1]))
+        decide(
+            *self._inputs(rows), *lines, np.ascontiguousarray(levels), first, end,
+            stage, winner, confidence,
+        )  # fmt: skip
+        return stage, winner, confidence
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its probability, for one row at one stage.
@@ -145,30 +182,27 @@ class LinearModels(StageModels):
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
-        mean, columns = self.scaling.mean, self._columns(rows)
-        shares = self._models.probabilities(columns, mean, self._inverse, stage)
-        return self.calibrators[stage].apply(shares) if self.calibrators else shares
+        return probabilities_of(*self._inputs(rows), *self._lines, stage)
 
     def filled(self, rows: FloatArray) -> FloatArray:
         """Replace missing values by the mean; those of splines are replaced column by column."""
         return self.scaling.filled(rows) if self.basis is None else rows
 
-    def _columns(self, rows: FloatArray) -> FloatArray:
-        """Columns that the models read, without missing values if they are splines."""
-        return rows if self.basis is None else self.scaling.filled(self.basis.expand(rows))
+    def _inputs(self, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Columns that the models read, without missing values if they are splines; the scaling."""
+        if self.basis is not None:
+            rows = self.scaling.filled(self.basis.expand(rows))
+        return np.ascontiguousarray(rows), self.scaling.mean, self._inverse
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """Everything that affects judgements, for a digest."""
-        maps = np.array([f"{one.to_dict()}" for one in self.calibrators or ()])
         knots = () if self.basis is None else self.basis.knots
-        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, maps, *knots)
+        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, *knots)
 
     @cached_property
-    def _models(self) -> Models:
-        # Models of two classes have a single output, which the kernels expect without an axis.
-        coefs = self.coefs[:, 0] if self.coefs.shape[1] == 1 else self.coefs
-        return Models.from_subsets(self.reads, coefs)
+    def _lines(self) -> tuple[IntArray, IntArray, FloatArray]:
+        return lines_of(self.reads, self.coefs)
 
     @cached_property
     def _inverse(self) -> FloatArray:
@@ -178,9 +212,9 @@ class LinearModels(StageModels):
     def _terms(self) -> list[tuple[float, list[tuple[int, float, float, float]]]] | None:
         """Intercept of each stage; position, weight, mean and inverse deviation of its inputs.
 
-        None unless a stage is a single logit of the inputs without calibration.
+        None unless a stage is a single logit of the inputs.
         """
-        if self.coefs.shape[1] > 1 or self.calibrators or self.basis is not None:
+        if self.coefs.shape[1] > 1 or self.basis is not None:
             return None
         mean, inverse = self.scaling.mean.tolist(), self._inverse.tolist()
         terms = []
@@ -194,11 +228,36 @@ class LinearModels(StageModels):
         return confidence_of
 
 
-@dataclass(frozen=True, eq=False)
-class EstimatorModels(StageModels):
-    """Fitted classifiers of the user's, one per stage."""
+def n_outputs_of(n_classes: int) -> int:
+    """Logits per row for this number of classes: two classes need only one."""
+    return 1 if n_classes == 2 else n_classes
 
-    models: tuple[EstimatorModel, ...]
+
+def lines_of(reads: BoolArray, coefs: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Pack the weights of all inputs, (n_models, n_outputs, n_inputs + 1), as kernels read them.
+
+    Model m reads `columns[m, :sizes[m]]`: column 0 is the intercept, column i + 1 input i. The
+    weights follow the same order.
+    """
+    sizes = reads.sum(axis=1) + 1
+    columns = np.zeros((len(reads), int(sizes.max(initial=1))), dtype=np.int64)
+    model, inputs = np.nonzero(reads)
+    first = np.cumsum(sizes - 1) - (sizes - 1)
+    columns[model, 1 + np.arange(len(model)) - first[model]] = inputs + 1
+    return columns, sizes, np.take_along_axis(coefs, columns[:, None, :], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateModels(StageModels):
+    """Models that were fitted one by one, such as trees or classifiers of the user's.
+
+    Attributes
+    ----------
+    models : tuple of Model
+        One per stage. Equal stages share the very object.
+    """
+
+    models: tuple[Model, ...]
 
     def __len__(self) -> int:
         """Number of stages."""
@@ -211,14 +270,12 @@ class EstimatorModels(StageModels):
     @property
     def untrusted_types(self) -> list[str]:
         """Types within the models that skops does not trust by default."""
-        from emsco.models.estimator_files import untrusted_types
-
-        return sorted({name for model in self.models for name in untrusted_types(model)})
+        return sorted({name for model in self.models for name in model.untrusted_types})
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
-        """Digests of everything that affects judgements."""
-        return (np.array([model.identity for model in self.models]),)
+        """Everything that affects judgements, for a digest."""
+        return tuple(array for model in self.models for array in model.arrays)
 
 
 @dataclass(frozen=True, eq=False)

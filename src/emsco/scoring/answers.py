@@ -89,7 +89,7 @@ class Answers:
         if costs.prices:
             raise ParameterError("costs must be the same for all rows here, got prices by row.")
         self._data = TrainingData.from_table(table, labels, None, costs, "refuse")
-        self._recipe = StageRecipe(None, None, None, self.memory_limit, check_jobs(n_jobs), 0)
+        self._recipe = StageRecipe(None, None, self.memory_limit, check_jobs(n_jobs), 0)
         self.costs, self.classes = costs, self._data.classes
         self._open("split", split)
 

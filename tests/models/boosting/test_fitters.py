@@ -10,10 +10,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
+from emsco._base.workers import Workers
 from emsco._kernels.boosting import BLANK
 from emsco.models.boosting import trainer
-from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
-from emsco.models.boosting.stages import BoostedModels
+from emsco.models.boosting.fitters import BoostingFitter, SharedBoosting
 from emsco.models.boosting.trainer import (
     BinnedRows,
     BoostingJob,
@@ -22,13 +22,12 @@ from emsco.models.boosting.trainer import (
     blanked,
 )
 from emsco.models.boosting.trees import Bins
-from emsco.models.outcome_engine import OutcomeRows
-from emsco.models.shard import SplitData
+from emsco.models.rows import FilledRows, SplitData
 
 QUICK = BoostingSize(copies=3, rounds=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
 TRAIN, SCORED = np.arange(300), np.arange(300, 400)
 FEATURES = np.array([0, 1, 1, 2])  # the second and third input are bought together
-FITTERS = [SharedBoosting, OwnBoosting]
+FITTERS = [SharedBoosting, BoostingFitter]
 
 
 def table(n_classes=2, seed=0):
@@ -51,12 +50,9 @@ def fitter(kind=SharedBoosting, n_classes=2, X=None, labels=None, **changed):
         "class_weights": None,
         "n_classes": n_classes,
     }
-    size, n_jobs = changed.pop("size", QUICK), changed.pop("n_jobs", 1)
-    names = ("calibration", "classes", "seed")
-    of_rows = {name: changed.pop(name) for name in names if name in changed}
-    rows = OutcomeRows.from_split(SplitData(**given | changed), **of_rows)
-    job = BoostingJob(rows, FEATURES)
-    return kind(job, SizeChoice(job) if size is None else size, n_jobs)
+    n_jobs = changed.pop("n_jobs", 1)
+    job = BoostingJob(FilledRows.of_split(SplitData(**given | changed)), FEATURES)
+    return kind(job, SizeChoice(job), Workers(n_jobs))
 
 
 def subsets():
@@ -78,8 +74,13 @@ def binned(X, labels, weights=None):
     """Rows as bins; NaN is an input that is not bought."""
     fill = np.zeros(X.shape[1])
     bins = Bins(tuple(_cuts_of(column[~np.isnan(column)]) for column in X.T))
-    rows = BinnedRows.from_rows(bins, np.where(np.isnan(X), fill, X), labels, weights)
+    rows = coded(bins, np.where(np.isnan(X), fill, X), labels, weights)
     return rows.blanked(np.isnan(X).T[None]), bins
+
+
+def coded(bins, X, labels, weights=None):
+    weights = np.ones(len(X)) if weights is None else weights.astype(float)
+    return BinnedRows(bins.code(X), labels.astype(np.int64), weights)
 
 
 def _cuts_of(column):
@@ -176,7 +177,7 @@ class TestTraining:
     def test_the_loss_on_other_rows_is_that_of_the_model_so_far(self):
         X, labels = table()
         rows, bins = binned(X[:300], labels[:300])
-        held = BinnedRows.from_rows(bins, X[300:], labels[300:], None)
+        held = coded(bins, X[300:], labels[300:])
         losses = trainer.loss_by_round(rows, held, bins, 2, QUICK)
         for rounds in (1, 5):
             size = replace(QUICK, rounds=rounds)
@@ -189,68 +190,17 @@ class TestTraining:
         _, labels = table()
         for present in ([0, 2], [1]):
             given = np.array(present, dtype=np.uint8)[labels % len(present)]
-            model, _ = fitter(kind, 3, labels=given).models(subsets()[-1:])[0]
+            (model,) = fitter(kind, 3, labels=given).models(subsets()[-1:])
             probabilities = model.probabilities(table()[0])
             assert probabilities.sum(axis=1) == pytest.approx(1.0)
             assert np.delete(probabilities, present, axis=1).max() < 1e-12
-
-
-@pytest.mark.parametrize("kind", FITTERS)
-class TestFitters:
-    def test_beats_chance_where_it_has_what_matters(self, kind):
-        winner, confidence = fitter(kind).outcomes(subsets())
-        correct = (winner == table()[1][SCORED]).mean(axis=1)
-        assert correct[1] > correct[0] + 0.1
-        assert confidence[1].mean() > confidence[0].mean()
-
-    @pytest.mark.parametrize("calibration", [None, "sigmoid", "isotonic"])
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_models_give_the_outcomes_to_the_last_bit(self, kind, n_classes, calibration):
-        one = fitter(kind, n_classes, calibration=calibration)
-        winner, confidence = one.outcomes(subsets())
-        ensembles, maps = zip(*one.models(subsets()), strict=True)
-        models = BoostedModels(ensembles, maps if calibration else None)
-        for j in range(len(models)):
-            probabilities = models.probabilities(table(n_classes)[0][SCORED], j)
-            np.testing.assert_array_equal(probabilities.argmax(axis=1), winner[j])
-            np.testing.assert_array_equal(probabilities.max(axis=1), confidence[j])
-
-    def test_workers_and_batches_change_nothing(self, kind):
-        whole = fitter(kind).outcomes(subsets())
-        other = fitter(kind, n_jobs=2)
-        parts = [other.outcomes(subsets()[:1]), other.outcomes(subsets()[1:])]
-        assert same(whole, map(np.concatenate, zip(*parts, strict=True)))
-
-    def test_rows_of_weight_0_are_left_out(self, kind):
-        X, _ = table()
-        weights = np.ones(400)
-        weights[:40] = 0.0
-        spoilt = X.copy()
-        spoilt[:40] = 1e6
-        outcomes = fitter(kind, X=spoilt, weights=weights).outcomes(subsets())
-        without = fitter(kind, weights=np.ones(400), train=TRAIN[40:]).outcomes(subsets())
-        assert same(outcomes, without)
-
-    def test_weights_of_a_class_make_it_more_likely(self, kind):
-        plain, _ = fitter(kind).outcomes(subsets())
-        heavy, _ = fitter(kind, class_weights=np.array([1.0, 5.0])).outcomes(subsets())
-        assert heavy.sum() > plain.sum()
-
-    def test_a_missing_value_counts_as_the_mean(self, kind):
-        X, _ = table()
-        gaps = X.copy()
-        gaps[::7, 0] = np.nan
-        mean = np.nanmean(gaps[TRAIN, 0])
-        outcomes = fitter(kind, X=gaps).outcomes(subsets())
-        filled = fitter(kind, X=np.where(np.isnan(gaps), mean, gaps)).outcomes(subsets())
-        assert same(outcomes, filled)
 
 
 class TestShared:
     def test_several_are_trained_side_by_side_as_alone(self):
         alone = [fitter(seed=seed).ensemble for seed in (0, 1)]
         together, done = [fitter(seed=seed) for seed in (0, 1)], []
-        train_together(together, 2, lambda *counts: done.append(counts))
+        SharedBoosting.prepare(together, lambda *counts: done.append(counts))
         assert done == [(1, 2), (2, 2)]
         for one, expected in zip(together, alone, strict=True):
             assert same(one.ensemble.arrays, expected.arrays)
@@ -259,8 +209,8 @@ class TestShared:
 class TestSizes:
     def test_rounds_stop_where_others_rows_gain_nothing_more(self):
         rng = np.random.default_rng(0)
-        noise = fitter(labels=rng.integers(2, size=400).astype(np.uint8), size=None)
-        clear = fitter(size=None)
+        noise = fitter(labels=rng.integers(2, size=400).astype(np.uint8))
+        clear = fitter()
         for choose in (lambda size: size.shared, lambda size: size.for_subset(subsets()[-1])):
             assert learnt(choose(noise.size)) < learnt(choose(clear.size)) / 2
 
@@ -268,7 +218,7 @@ class TestSizes:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(1000, 4))
         labels = (X[:, 0] * X[:, 1] > 0).astype(np.uint8)
-        size = fitter(X=X, labels=labels, train=np.arange(900), size=None).size
+        size = fitter(X=X, labels=labels, train=np.arange(900)).size
         noise = np.array([True, False, False, True])  # the first input says nothing alone
         assert learnt(size.for_subset(noise)) < learnt(size.for_subset(subsets()[1])) / 4
 
@@ -276,32 +226,7 @@ class TestSizes:
         for n_rows, n_parts in ((300, 5), (800, 3), (2000, 1)):
             X = np.tile(table()[0], (6, 1))
             labels = np.tile(table()[1], 6)
-            size = fitter(X=X, labels=labels, train=np.arange(n_rows), size=None).size
+            size = fitter(X=X, labels=labels, train=np.arange(n_rows)).size
             held = sum(len(rest.labels) for _, rest in size.parts)
             assert len(size.parts) == n_parts
             assert held == n_rows * n_parts / 5
-
-
-class TestStages:
-    def stages(self, **more):
-        ensembles, maps = zip(*fitter(**more).models(subsets()), strict=True)
-        return BoostedModels(ensembles, None if maps[0] is None else maps)
-
-    @pytest.mark.parametrize("calibration", [None, "sigmoid"])
-    @pytest.mark.parametrize("n_classes", [2, 3])
-    def test_one_row_is_judged_as_many_are(self, n_classes, calibration):
-        models = self.stages(n_classes=n_classes, calibration=calibration)
-        rows = table(n_classes)[0][SCORED]
-        rows[::5, 1] = np.nan
-        never = np.full((3, n_classes), 2.0)
-        for j in range(3):
-            _, winner, confidence = models.judge(rows, j, j + 1, never)
-            ones = [models.judge_one(row, j) for row in rows.tolist()]
-            assert ones == list(zip(winner.tolist(), confidence.tolist(), strict=True))
-
-    def test_rows_leave_at_the_first_stage_that_is_sure(self):
-        models, rows = self.stages(), table()[0][SCORED]
-        stage, _, confidence = models.judge(rows, 0, 3, np.full((3, 2), 0.8))
-        assert set(stage.tolist()) == {0, 1, 2, 3} or set(stage.tolist()) == {1, 2, 3}
-        assert (confidence[stage < 3] >= 0.8).all()
-        assert (confidence[stage == 3] < 0.8).all()

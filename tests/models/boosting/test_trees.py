@@ -41,7 +41,7 @@ def test_probabilities_equal_those_of_a_plain_walk(n_classes):
     rows = random_rows(trees, 30)
     for subset in random_subsets(trees, 8):
         expected = plain_probabilities(trees, rows, subset)
-        np.testing.assert_allclose(trees.probabilities(rows, subset), expected, atol=1e-12)
+        np.testing.assert_allclose(trees.shares(trees.code(rows), subset), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -50,7 +50,7 @@ def test_the_answer_is_the_largest_probability_to_the_last_bit(n_classes):
     rows, subsets = random_rows(trees, 600), random_subsets(trees, 40)
     winner, confidence = trees.answers(trees.code(rows), subsets)
     for i, subset in enumerate(subsets):
-        probabilities = trees.probabilities(rows, subset)
+        probabilities = trees.shares(trees.code(rows), subset)
         np.testing.assert_array_equal(winner[i], probabilities.argmax(axis=1))
         np.testing.assert_array_equal(confidence[i], probabilities.max(axis=1))
 
@@ -64,7 +64,7 @@ def test_a_restricted_ensemble_has_the_same_bits_and_fewer_nodes(n_classes, most
         small = trees.restricted(subset)
         everything = np.where(subset, rows, np.nan)  # what is not bought does not matter
         np.testing.assert_array_equal(
-            small.probabilities(everything), trees.probabilities(rows, subset)
+            small.probabilities(everything), trees.shares(trees.code(rows), subset)
         )
         assert not small.reads[~subset].any()
         assert len(small.inputs) < len(trees.inputs)
@@ -76,7 +76,7 @@ def test_a_restricted_ensemble_has_the_same_bits_and_fewer_nodes(n_classes, most
 def test_without_any_input_all_rows_are_alike():
     trees = random_trees(n_classes=3)
     none = np.zeros(N_INPUTS, dtype=bool)
-    probabilities = trees.probabilities(random_rows(trees, 50), none)
+    probabilities = trees.shares(trees.code(random_rows(trees, 50)), none)
     assert (probabilities == probabilities[0]).all()
     assert trees.restricted(none).n_trees == 0
 
@@ -88,9 +88,9 @@ def test_a_missing_value_is_filled_and_not_taken_for_one_that_is_not_bought():
     rows[:, 0] = np.nan
     filled = rows.copy()
     filled[:, 0] = trees.fill[0]
-    probabilities = trees.probabilities(rows, every)
-    np.testing.assert_array_equal(probabilities, trees.probabilities(filled, every))
-    assert (probabilities != trees.probabilities(rows, others)).any()
+    probabilities = trees.shares(trees.code(rows), every)
+    np.testing.assert_array_equal(probabilities, trees.shares(trees.code(filled), every))
+    assert (probabilities != trees.shares(trees.code(rows), others)).any()
 
 
 def test_an_ensemble_for_more_inputs_reads_its_own():

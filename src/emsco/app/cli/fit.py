@@ -235,9 +235,6 @@ class StageOptions:
             "the front then get those of --estimator."
         ),
     ] = None
-    calibration: Annotated[
-        str | None, typer.Option(help="Calibrate confidence: sigmoid or isotonic.")
-    ] = None
     class_weight: Annotated[
         str | None, typer.Option(help="Weight of each class: balanced, or as in ill=5,well=1.")
     ] = None

@@ -228,9 +228,9 @@ def parse_estimator(text: str) -> Any:
         "plain parameters, such as 'RandomForestClassifier(n_estimators=50)' or "
         "'make_pipeline(StandardScaler(), SVC())', got"
     )
-    from emsco.models.recipe import AUTO, FAMILIES
+    from emsco.models.recipe import AUTO, NAMED
 
-    if text in (AUTO, *FAMILIES):
+    if text in (AUTO, *NAMED):
         return text
     from sklearn.pipeline import make_pipeline
     from sklearn.utils import all_estimators
@@ -242,7 +242,7 @@ def parse_estimator(text: str) -> Any:
         raise ParameterError(f"{must} {text!r}.") from None
     except LookupError as error:
         classifiers = [name for name, _ in all_estimators(type_filter="classifier")]
-        meant = what_was_meant(error.args[0], (AUTO, *FAMILIES, "make_pipeline", *classifiers))
+        meant = what_was_meant(error.args[0], (AUTO, *NAMED, "make_pipeline", *classifiers))
         raise ParameterError(f"{must} {error.args[0]!r}, which is none{meant}") from None
     except TypeError as error:
         raise ParameterError(f"{must} {text!r} ({error}).") from None

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self, TypeAlias
 
 import numpy as np
 
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco._kernels.boosting import BLANK, Growth, Rows, Scratch, Trees, boost
 from emsco._kernels.trees import trace_trees
-from emsco.models.batches import n_outputs_of
 from emsco.models.boosting.trees import MOST_CUTS, Bins, TreeEnsemble
-from emsco.models.calibration import Calibrator
-from emsco.models.outcome_engine import OutcomeRows
+from emsco.models.rows import FilledRows
+from emsco.models.stage_models import n_outputs_of
 
 _SHARED_WORK = 15_000_000  # rows, copies, rounds and outputs multiplied: some seconds
 _OWN_WORK = 4_000_000  # about a second
@@ -114,14 +112,6 @@ class BinnedRows:
     codes: LabelArray
     labels: IntArray
     weights: FloatArray
-
-    @classmethod
-    def from_rows(
-        cls, bins: Bins, rows: FloatArray, labels: IntArray, weights: FloatArray | None
-    ) -> Self:
-        """Code rows; None gives every row weight 1."""
-        weight = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
-        return cls(bins.code(rows), labels.astype(np.int64), weight)
 
     def take(self, rows: BoolArray) -> BinnedRows:
         """Return some of the rows."""
@@ -269,33 +259,24 @@ def _started(rows: BinnedRows, baseline: FloatArray) -> Rows:
     return Rows(rows.codes, rows.labels, rows.weights, logits)
 
 
-BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
-
-
 @dataclass(frozen=True, eq=False)
 class BoostingJob:
     """Everything that training needs.
 
     Attributes
     ----------
-    rows : OutcomeRows
+    rows : FilledRows
     input_feature : ndarray of shape (n_inputs,)
         Feature of each input; inputs of one feature are blanked out together.
     """
 
-    rows: OutcomeRows
+    rows: FilledRows
     input_feature: IntArray
 
     @property
-    def n_train(self) -> int:
-        """Number of training rows, those for calibration included."""
-        aside = self.rows.calibrating
-        return len(self.rows.fitting.X) + (0 if aside is None else len(aside.X))
-
-    @property
-    def n_fitting(self) -> int:
+    def n_rows(self) -> int:
         """Number of rows to fit on."""
-        return len(self.rows.fitting.X)
+        return len(self.rows.X)
 
     def shared(self, size: BoostingSize) -> TreeEnsemble:
         """Train the model that answers for every subset of the features."""
@@ -306,31 +287,21 @@ class BoostingJob:
     @cached_property
     def bins(self) -> Bins:
         """Bins of the inputs, by the rows to fit on."""
-        return Bins.learn(self.rows.fitting.X, MOST_CUTS + 1)
+        return Bins.learn(self.rows.X, MOST_CUTS + 1)
 
     @cached_property
     def binned(self) -> BinnedRows:
         """The rows to fit on, as bins."""
-        rows = self.rows.fitting
-        return BinnedRows.from_rows(self.bins, rows.X, rows.labels, rows.weights)
+        rows = self.rows
+        weights = np.ones(len(rows.X)) if rows.weights is None else rows.weights.astype(np.float64)
+        return BinnedRows(self.bins.code(rows.X), rows.labels, weights)
 
-    def for_subset(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
-        """Train a model for one subset alone, and calibrate it if asked."""
+    def for_subset(self, subset: BoolArray, size: BoostingSize) -> TreeEnsemble:
+        """Train a model for one subset alone."""
         inputs = np.flatnonzero(subset)
         rows, bins, fill = self.binned.some(inputs), self.bins.some(inputs), self.rows.fill[inputs]
         narrow = train_trees(rows, bins, self.rows.n_classes, fill, size)
-        ensemble = narrow.widened(inputs, self.rows.fill).restricted(subset)
-        return ensemble, self.calibrator(ensemble, subset)
-
-    def calibrator(
-        self, ensemble: TreeEnsemble, subset: BoolArray, codes: LabelArray | None = None
-    ) -> Calibrator | None:
-        """Calibrate an ensemble for one subset on the rows set aside, if there are any."""
-        rows = self.rows.calibrating
-        if rows is None or self.rows.calibration is None:
-            return None
-        said = ensemble.shares(ensemble.code(rows.X) if codes is None else codes, subset)
-        return Calibrator.learn(self.rows.calibration, said, rows.labels, rows.weights)
+        return narrow.widened(inputs, self.rows.fill).restricted(subset)
 
 
 class SizeChoice:
@@ -355,7 +326,7 @@ class SizeChoice:
         """Size of the model that answers for every subset."""
         job = self._job
         n_features = len(np.unique(job.input_feature))
-        size = BoostingSize.for_shared(job.n_fitting, n_features, job.rows.n_classes)
+        size = BoostingSize.for_shared(job.n_rows, n_features, job.rows.n_classes)
         losses = []
         for rows, held in self.parts:
             rng = np.random.default_rng(job.rows.seed)
@@ -368,18 +339,18 @@ class SizeChoice:
     def for_subset(self, subset: BoolArray) -> BoostingSize:
         """Size of a model that answers for one subset of the inputs alone."""
         job = self._job
-        if job.n_fitting < _FEW and not subset.all():
+        if job.n_rows < _FEW and not subset.all():
             features = job.input_feature
             share = len(np.unique(features[subset])) / len(np.unique(features))
             return self.for_subset(np.ones_like(subset)).for_share(share)
         if (key := subset.tobytes()) not in self._of_subsets:
             inputs, n_classes = np.flatnonzero(subset), job.rows.n_classes
-            size, bins = BoostingSize.for_own(job.n_fitting, n_classes), job.bins.some(inputs)
+            size, bins = BoostingSize.for_own(job.n_rows, n_classes), job.bins.some(inputs)
             losses = [
                 loss_by_round(rows.some(inputs), held.some(inputs), bins, n_classes, size)
                 for rows, held in self.parts
             ]
-            n_held = job.n_fitting * max(len(losses), 1) / _PARTS
+            n_held = job.n_rows * max(len(losses), 1) / _PARTS
             self._of_subsets[key] = _stopped(size, losses, _TOLERATED / n_held)
         return self._of_subsets[key]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from emsco._kernels.trees import (
     likeliest_of,
     shares_of,
 )
-from emsco.models.batches import n_outputs_of
+from emsco.models.stage_models import n_outputs_of
 
 MOST_CUTS = 254  # of an input, so that a code fits into a byte
 _SAMPLE = 200_000  # rows whose quantiles are taken
@@ -170,6 +171,9 @@ class TreeEnsemble:
         how many leaves are on the left.
     """
 
+    family: ClassVar[str] = "boosting"
+    untrusted_types: ClassVar[tuple[str, ...]] = ()
+
     n_classes: int
     baseline: FloatArray
     fill: FloatArray
@@ -207,6 +211,12 @@ class TreeEnsemble:
         are_read = np.zeros(self.n_inputs, dtype=np.bool_)
         are_read[self.inputs] = True
         return are_read
+
+    def reads_only(self, inputs: IntArray) -> bool:
+        """Whether it reads none but these inputs; trees need not split on every one."""
+        others = self.reads.copy()
+        others[inputs] = False
+        return not others.any()
 
     def code(self, rows: FloatArray) -> LabelArray:
         """Count the cuts below each value of rows: the code of trees, shape (n_inputs, n_rows)."""
@@ -268,18 +278,12 @@ class TreeEnsemble:
         shares_of(self.logits(codes, subset[None])[0], shares)
         return shares
 
-    def probabilities(self, rows: FloatArray, subset: BoolArray | None = None) -> FloatArray:
-        """Class probabilities of rows, shape (n_rows, n_classes).
+    def probabilities(self, rows: FloatArray) -> FloatArray:
+        """Class probabilities of rows with all inputs, shape (n_rows, n_classes).
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_inputs)
-            NaN is a missing value of a bought input.
-        subset : ndarray of bool, shape (n_inputs,), optional
-            Inputs that are bought; all by default.
+        NaN is a missing value of a bought input.
         """
-        subset = np.ones(self.n_inputs, dtype=np.bool_) if subset is None else subset
-        return self.shares(self.code(rows), subset)
+        return self.shares(self.code(rows), np.ones(self.n_inputs, dtype=np.bool_))
 
     def restricted(self, subset: BoolArray) -> Self:
         """Keep only what matters to one subset: the same probabilities, to the last bit."""
@@ -334,7 +338,9 @@ class TreeEnsemble:
         }
 
     @classmethod
-    def from_dict(cls, fields: Fields, n_inputs: int, n_classes: int) -> Self:
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str] = ()
+    ) -> Self:
         """Read an ensemble from a file and check it.
 
         Raises
@@ -342,6 +348,7 @@ class TreeEnsemble:
         FileError
             If a value breaks its rule, or the trees do not fit together.
         """
+        del trusted  # trees are plain numbers
         n_outputs = n_outputs_of(n_classes)
         trees_of = fields.wholes("trees_of", n_outputs, 0, _MOST_IN_ALL // n_outputs)
         n_cuts = fields.wholes("n_cuts", n_inputs, 0, MOST_CUTS)
