@@ -20,6 +20,7 @@ BENCHMARKS = {
     "search": "how much of the true front a search finds; single rows and tables decided",
     "service": "cases a second of the service, beside requests that do nothing",
     "start": "seconds until emsco has started, and the megabytes of what it needs",
+    "subsets": "answers of models of subsets; --beside: those of other sources of emsco",
     "trust": "certificates, monitors, intervals and expected figures, on fresh rows",
 }
 

@@ -11,13 +11,15 @@ import pytest
 import search
 import service
 import start
+import subsets
 import trust
 import yardstick
 from support.comparisons import small_set
 
 
 @pytest.mark.parametrize(
-    "name", ["bakeoff", "counting", "engine", "fit", "search", "service", "start", "trust"]
+    "name",
+    ["bakeoff", "counting", "engine", "fit", "search", "service", "start", "subsets", "trust"],
 )
 def test_help_names_the_command(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--help"])
@@ -31,6 +33,13 @@ def test_counts_of_the_engine_are_those_of_its_twin(monkeypatch):
     table = engine.measure(60, 40)
     assert table.loc["counts", "equal"] == "100.0%"
     assert (table["ratio"] > 0).all()
+
+
+def test_answers_of_subsets_are_timed_beside_other_sources(monkeypatch):
+    monkeypatch.setattr(subsets, "TABLES", {"heart": subsets.TABLES["heart"]})
+    monkeypatch.setattr(subsets, "TURNS", 1)
+    table = subsets.measure(subsets.OURS)
+    assert (table[["CPU s", "MB", "ratio"]].to_numpy() > 0).all()
 
 
 def test_evolution_finds_a_small_front(monkeypatch):
