@@ -240,9 +240,6 @@ function drawAbout(design) {
     : [needed, leastOf(shared)];
   const others = DATA.tied[design] - 1;
   const facts = [
-    ...(SIMPLIFIED.has(design)
-      ? [["Simplified", "simpler than the designs of the front, and not worse beyond noise"]]
-      : []),
     threshold,
     ["Other designs with the same scored figures", others ? number(others) : "none"],
     ...DATA.facts,
