@@ -47,7 +47,7 @@ def split_of(name: str, seed: int) -> tuple[list[np.ndarray], FeatureCosts | Non
 def gains(name: str, seed: int) -> Iterator[np.ndarray]:
     """What the choice by each margin gains beside the default's."""
     (X, X_new, y, y_new), costs = split_of(name, seed)
-    clf = EMSCOClassifier(costs, random_state=seed, n_jobs=1).fit(X, y)
+    clf = EMSCOClassifier(costs, gaps="impute", random_state=seed, n_jobs=1).fit(X, y)
     front = clf.front_
 
     def kept() -> np.ndarray:

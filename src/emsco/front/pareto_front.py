@@ -315,14 +315,17 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the one of some positions whose point a rule chooses, such as "knee".
 
         A point that buys nothing is chosen if there is no other. Also, "economical" prefers it to
-        one that is no better than the commonest class, if buying everything is no better either.
+        one that is no better than the commonest class and says mostly the same, if buying
+        everything is no better either.
         """
         candidates = self._for_rules(positions)
         points = [self.points[i] for i in candidates]
         chosen = candidates[choose(rule, points, self.costs, by_fitness=self.by_fitness)]
         if rule == "economical" and not self[chosen].is_informative:
             nothing = [i for i in positions if self[i].design.buys_nothing and self[i].coverage]
-            return next((i for i in nothing if is_good_enough(self[i])), chosen)
+            # With class weights, the commonest class need not be what models mostly say.
+            same = [i for i in nothing if self[i].said_most == self[chosen].said_most]
+            return next((i for i in same if is_good_enough(self[i])), chosen)
         return chosen
 
     def _for_rules(self, positions: Sequence[int]) -> list[int]:

@@ -281,6 +281,12 @@ class ParetoPoint(Objectives):
         return self.by_class is None or self.by_class.beats_commonest
 
     @property
+    def said_most(self) -> object:
+        """The label that most rows get; None if nobody has counted the classes."""
+        by_class = self.by_class
+        return None if by_class is None else by_class.labels[int(by_class.given.argmax())]
+
+    @property
     def rejects_everyone(self) -> bool:
         """Whether it buys nothing and labels nobody, which only costs of rejections may choose."""
         return self.design.buys_nothing and not self.coverage
