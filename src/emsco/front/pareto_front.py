@@ -270,12 +270,13 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def economical(self) -> ParetoPoint:
         """Return the cheapest point that answers everyone as well as buying everything does.
 
-        As well means not behind in accuracy and in the shares of each class that are found and
-        mislabelled, by a tolerance of at most half a standard error that `fit` finds. If labels
-        need a confidence that you have given, points are compared with everything at that
-        confidence, in coverage too. Of the points that cost at most 1 % of everything more than the
-        cheapest, it is the one with fewest stages and features. If every point is worse, it is the
-        one that loses least. A front built by hand returns its knee. See `emsco.front.economical`.
+        As well means better by three quarters of a standard error of the difference, in accuracy
+        and in the mean over the classes of the share found: the cheapest of many is partly lucky.
+        If no point is, less will do. If labels need a confidence that you have given, points are
+        compared with everything at that confidence, in coverage too. Of the points that cost at
+        most 1 % of everything more than the cheapest, it is the one with fewest stages and
+        features. If every point is worse, it is the one that loses least. A front built by hand
+        returns its knee. See `emsco.front.economical`.
         """
         return self._chosen("economical")
 
