@@ -157,7 +157,7 @@ class TestFinish:
         X, y = crossed()
         tree = DecisionTreeClassifier(max_depth=4)
         clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
-        assert isinstance(clf.cascade_.models, EstimatorModels)
+        assert isinstance(clf.choose("accurate").cascade_.models, EstimatorModels)
         assert "searched with logistic regression" in str(clf.refinement_)
         assert "got DecisionTreeClassifier(max_depth=4) of their own" in str(clf.refinement_)
         assert not clf.front_.proven
