@@ -100,8 +100,6 @@ def test_children_have_the_levels_of_their_parents_at_the_same_place():
     shorter = np.array([[0, 1, -1, -1], [0, 0, 0, 0]], dtype=np.int16)
     assert parents[:1].pass_on(shorter, 9).levels.tolist() == [[5, 7, 0, 0], [7, 0, 0, 0]]
 
-
-def test_chains_over_blocks_are_chains_over_their_features():
     blocks = Designs.of(np.array([[1, 0], [-1, 0]], dtype=np.int16), [[2, 3]])
     features = blocks.over(np.array([1, 0, 0]))
     assert features.stages.tolist() == [[0, 1, 1], [0, -1, -1]]
@@ -113,12 +111,9 @@ def test_forks_go_with_their_designs():
     trees = Designs(chains.stages[:2], chains.levels[:2], ("one", "two"))
     both = Designs.concatenate([chains, trees])
     assert both.forks == (None, None, None, "one", "two")
-    assert both.are_chains.tolist() == [True] * 3 + [False] * 2
     assert both[[4, 0]].forks == ("two", None)
-    assert both[both.are_chains].forks == (None,) * 3
     assert both[3:].with_last_level(1).forks == ("one", "two")
     assert Designs.concatenate([chains, chains[:1]]).forks is None
-    assert chains.are_chains.all()
     for compare in (Designs.distinct, Designs.sorted):
         with pytest.raises(ParameterError, match="got one that branches"):
             compare(trees)

@@ -71,7 +71,7 @@ def test_errors_are_the_root_of_squared_changes_as_each_row_counts_a_little_more
     assert there.values == pytest.approx(difference(np.ones(len(every))), abs=1e-9)
     assert there.errors == pytest.approx(np.linalg.norm(changes, axis=0), rel=1e-4, abs=1e-7)
     assert there.values == pytest.approx(-np.array(back.values), abs=1e-12)
-    assert same.shortfall == same.loss == max(same.errors) == 0
+    assert same.values == same.errors == (0,) * len(same.values)
 
 
 @given(CASES, st.floats(0, 9), st.floats(0, 0.3))
@@ -93,26 +93,20 @@ def test_where_nothing_is_answered_or_a_class_has_no_row_shares_are_0_and_sure()
     assert every.minus(nothing) == Comparison((1, 1, 0, 1, 0, 0, 0), (0,) * 7)
 
 
-@pytest.mark.parametrize(
-    ("place", "difference", "behind", "loss"),
-    [
-        (0, (-0.2, 0.1), 2, 0.2),
-        (2, (9, 0.1), 0, 0),  # cost
-        (4, (-0.4, 0.1), 4, 0.4),  # found
-        (5, (0.3, 0.1), 3, 0.3),  # missed
-        (5, (-0.3, 0.1), 0, 0),
-        (1, (-0.3, 0.0), np.inf, 0.3),
-        (1, (-1e-15, 0.0), 0, 1e-15),  # rounding is no difference
-    ],
-)
-def test_the_worst_figure_but_cost_says_how_far_behind_it_is(place, difference, behind, loss):
-    pairs = np.array([(0.0, 0.1)] * 7)
-    pairs[place] = difference
-    comparison = Comparison(*map(tuple, pairs.T.tolist()))
-    assert comparison.behind == comparison.shortfall == pytest.approx(behind)
-    assert comparison.loss == loss
-    assert Comparison((0.2,) * 3, (0.1,) * 3).behind == pytest.approx(-2)  # ahead in all
-    assert Comparison((0.0,) * 3, (0.0,) * 3).behind == -np.inf
+@given(CASES)
+@settings(max_examples=20, deadline=None)
+def test_the_mean_share_found_has_the_error_of_a_mean_of_classes(case):
+    truth, weights, rows, ((one, *first), (other, *second)) = made(**case)
+
+    def difference(weight_of_row):
+        drawn = weights * weight_of_row[rows]
+        return np.subtract(*(plain_figures(truth, *way, drawn) for way in (first, second)))[3:6]
+
+    every, step = np.eye(case["n_rows"]) * 1e-5, 2e-5
+    changes = [(difference(1 + more) - difference(1 - more)).mean() / step for more in every]
+    value, error = one.minus(other).mean_found
+    assert value == pytest.approx(difference(np.ones(len(every))).mean(), abs=1e-9)
+    assert error == pytest.approx(np.linalg.norm(changes), rel=1e-4, abs=1e-7)
 
 
 def test_a_comparison_comes_back_from_a_file_and_another_is_refused():

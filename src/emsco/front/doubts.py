@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from emsco._base.text import whole
 from emsco.errors import DeploymentWarning
-from emsco.front.economical import is_good_enough
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
-from emsco.front.references import Reference
 from emsco.scoring.by_class import ByClass
 from emsco.scoring.error_costs import ErrorCosts
 
@@ -67,7 +63,7 @@ def doubts_about(
             ),
         )
     if not point.is_informative:
-        return (_uninformative(point, by_class, references, name),)
+        return (_uninformative(front, by_class, name),)
     doubts = []
     # Name the class of which the smallest share is found, if that is less than half.
     rows, recall = by_class.rows, by_class.recall
@@ -155,10 +151,8 @@ def _when_it_pays(front: ParetoFront, costs: ErrorCosts, *, cheapest_label: bool
     return f"At about {times:.2g} times these costs of {what}, design {number} would pay."
 
 
-def _uninformative(
-    point: ParetoPoint, by_class: ByClass, references: Sequence[Reference], name: str
-) -> DeploymentWarning:
-    commonest, *everything = references
+def _uninformative(front: ParetoFront, by_class: ByClass, name: str) -> DeploymentWarning:
+    commonest, *everything = front.references
     # The accuracy of the point may be the balanced one, which no share of rows compares with.
     accuracy = by_class.accuracy
     # Of few labels, more may be correct by chance.
@@ -168,7 +162,7 @@ def _uninformative(
         f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
     is_possible = any(one.by_class.beats_commonest for one in everything)
-    if is_possible and not (point.is_economical or is_good_enough(point)):
+    if is_possible and front.economical().is_informative:
         return DeploymentWarning(f"{said}prefer 'economical' deploys one that is better.")
     either, can = ("hardly better", "hardly") if is_possible else ("no better either", "cannot")
     return DeploymentWarning(

@@ -95,7 +95,7 @@ class PendingExpected:
         In the order of the search.
     nothing : sequence of ParetoPoint
         Points after these, which buy nothing.
-    designs, others, prefer, tolerated
+    designs, others, prefer
         As for `OptimismCorrection.corrected`.
     report, is_over
         The same, while a fit waits for the figures.
@@ -115,7 +115,6 @@ class PendingExpected:
     designs: Designs
     others: Designs
     prefer: Preference | None
-    tolerated: float
     report: Report | None = None
     is_over: Callable[[], bool] | None = None
     models: FrontModels | None = None
@@ -142,7 +141,6 @@ class PendingExpected:
                 self.prefer,
                 self.report,
                 self.is_over,
-                self.tolerated,
             )
             nothing = [
                 one.with_figures(expected=self.correction.of_nothing(one)) for one in self.nothing
