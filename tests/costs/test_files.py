@@ -52,8 +52,8 @@ def test_every_form_of_a_costs_file_gives_the_same_costs(read, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "feature,cost,fee,fee_cost,delay\nage,1,,,\nchol,5.17,visit;draw,20;2.10,1\n"
-        "fbs,3.1,visit;draw,;,\nscan,40,visit,,\n",
+        "feature,cost,fee,fee_cost,delay\nage,1,,,\nchol,5.17,visit;draw,20;,1\n"
+        "fbs,3.1,visit;draw,;2.10,\nscan,40,visit,,\n",
         json.dumps({"costs": PRICES, "fees": NESTED, "delays": {"chol": 1}}),
     ],
 )

@@ -125,6 +125,6 @@ def test_prices_without_a_common_unit_are_rounded_to_nothing_that_shows():
     prices = np.random.default_rng(0).uniform(size=(50, 1)) * 1e-7
     costs = FeatureCosts.from_mapping({"a": "p", "b": 1 / 3})
     rounded = costs.in_units(np.ones(50, dtype=np.int64), prices)
-    assert not rounded.are_whole
+    assert (rounded.are_whole, rounded.prices.dtype) == (False, np.int64)
     assert rounded.prices.sum() / rounded.per_one == pytest.approx(prices.sum(), rel=1e-4)
     assert rounded.average / rounded.per_one == pytest.approx([prices.mean(), 1 / 3])
