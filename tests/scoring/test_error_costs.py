@@ -137,6 +137,9 @@ def test_the_interval_of_a_total_follows_from_those_of_its_figures():
     assert total.interval.high - total.value == pytest.approx(math.hypot(*slopes))
     assert total.to_dict()["interval"] == list(total.interval)
     assert total.basis == "expected"
+    promised = costs_of(MATRIX).total(figures.figures, COUNTED, figures, promised=True)
+    seen = costs_of(MATRIX).total(figures.figures, COUNTED, figures)
+    assert seen.standard_error < promised.standard_error < 1.5 * seen.standard_error
     assert Total(0, 1, 0, 9).interval.low == 0
 
 
