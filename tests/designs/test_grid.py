@@ -1,4 +1,4 @@
-"""The grid of thresholds: which there are, which designs hold them, and how they are inherited."""
+"""The grid of thresholds: which there are, and which designs hold them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,12 @@ from emsco.designs.population import Designs
 
 CLASSES = np.array(["ill", "well", "worn"])
 TWO = CLASSES[:2]
-FOUR_LEVELS = ThresholdGrid(np.linspace(0.6, 0.9, 4)[:, None] * np.ones(2), (0, 1, 2), (1, 3))
-
-
-def stages(*designs):
-    return np.array(designs, dtype=np.int16)
 
 
 def test_auto_is_halfway_from_the_share_of_each_class_to_certainty_and_never_there():
     thresholds = auto_min_confidence(np.array([10.0, 30.0, 60.0]), CLASSES)
     assert thresholds == {"ill": 0.55, "well": 0.65, "worn": 0.8}
     assert auto_min_confidence(np.array([1.0, 10**9]), TWO) == {"ill": 0.5, "well": 0.999}
-
-
-# Kinds of grids
 
 
 def test_the_last_stage_has_a_level_of_its_own_where_its_threshold_differs():
@@ -34,7 +26,7 @@ def test_the_last_stage_has_a_level_of_its_own_where_its_threshold_differs():
     two = ThresholdGrid.single(early, last)
     early[:] = 0.1
     assert two.thresholds.tolist() == [[0.7, 0.8], [0.0, 0.5]]
-    assert (two.early, two.last) == ((0,), (1,))
+    assert (two.early, two.last, two.searched_levels) == ((0,), (1,), ())
     with pytest.raises(ValueError, match="read-only"):
         two.thresholds[0, 0] = 0.5
 
@@ -60,6 +52,8 @@ def test_searched_thresholds_are_distinct_confidences(shares, n_rows, metric, la
     assert ((early > 0) & (early < 1)).all()
     # The first level of the last stage is that of buying everything at once.
     assert (grid.thresholds[grid.last[0]] == (last or 0.0)).all()
+    assert grid.everything_answers_all == (last != 0.6)
+    assert grid.may_answer_all == (last is None)
     assert sorted(grid.last) == ([*range(grid.n_levels)] if last is None else [len(early)])
 
 
@@ -73,9 +67,9 @@ def test_thresholds_of_equal_classes_halve_the_doubt_and_the_last_may_ask_for_li
 
 
 def test_unequal_classes_have_thresholds_by_share_unless_everyone_is_labelled():
-    _, early = searched(10, 90)
-    assert early[0].tolist() == [0.55, 0.95]  # a half of the doubt that the share leaves
-    assert [0.938, 0.938] in early.tolist()
+    early = searched(10, 90)[1].tolist()
+    assert early[0] == [0.55, 0.95]  # a half of the doubt that the share leaves
+    assert [0.938, 0.938] in early
     assert len(early) == 5 + 10 + 5
     _, alike = searched(10, 90, last=np.zeros(2))
     assert np.array_equal(alike[:, 0], alike[:, 1])
@@ -84,33 +78,35 @@ def test_unequal_classes_have_thresholds_by_share_unless_everyone_is_labelled():
 
 
 def test_where_most_rows_are_of_one_class_early_thresholds_lie_just_above_its_share():
-    _, even = searched(0.5, 0.5, last=np.zeros(2))
-    _, mild = searched(0.26, 0.74, last=np.zeros(2))
-    _, common = searched(0.1, 0.9, last=np.zeros(2))
+    even, mild, common = (
+        searched(share, 1 - share, last=np.zeros(2))[1] for share in (0.5, 0.26, 0.1)
+    )
     assert mild.tolist() == even.tolist()
     steps = np.array([0.0625, 0.125, 0.25, 0.5, 1])
     assert common[len(even) :, 0].tolist() == (1 - 0.1 * 0.5**steps).round(3).tolist()
 
 
+def test_with_stakes_a_level_halves_the_expected_cost_of_an_error():
+    _, early = searched(1, 1, stakes=np.array([500.0, 20.0]))
+    assert early[[0, 5]].tolist() == [[0.964, 0.671], [0.988, 0.805]]
+
+
 # Levels of designs
+
+STAGES = np.array([[0, 1, 2], [0, 0, -1], [1, 0, 0]], dtype=np.int16)
+GRID = ThresholdGrid(np.array([[0.7, 0.7], [0.6, 0.9], [0.0, 0.0]]), (0, 1), (2, 0, 1))
 
 
 def test_a_design_has_the_first_level_of_each_kind_until_it_has_others():
-    given = stages([0, 1, 2], [0, 0, -1], [1, 0, 0])
-    designs = FOUR_LEVELS.complete(given)
-    assert designs.levels.tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
-    assert designs.stages.tolist() == given.tolist()
-    assert FOUR_LEVELS.complete(given, 2).levels.tolist() == [[2, 2, 1], [1, 0, 0], [2, 1, 0]]
+    designs = GRID.complete(STAGES)
+    assert designs.levels.tolist() == [[0, 0, 2], [2, 0, 0], [0, 2, 0]]
+    assert designs.stages.tolist() == STAGES.tolist()
+    assert GRID.complete(STAGES, 1).levels.tolist() == [[1, 1, 2], [2, 0, 0], [1, 2, 0]]
 
 
-def test_designs_that_answer_everyone_have_the_level_that_says_so():
-    grid = ThresholdGrid(np.array([[0.7, 0.7], [0.6, 0.9], [0.0, 0.0]]), (0, 1), (2, 0, 1))
-    designs = Designs.of(stages([0, 1], [0, 0], [0, 1]), [[1, 0], [1, 0], [0, 1]])
-    answering = grid.answering(designs, np.array([True, True, False]))
-    assert answering.levels.tolist() == [[1, 2], [2, 0], [0, 1]]
-    assert FOUR_LEVELS.answering(designs, np.ones(3, dtype=bool)) is designs
-
-
-def test_the_thresholds_of_levels_are_numbers_or_one_for_each_label():
-    grid = ThresholdGrid(np.array([[0.7, 0.7], [0.6, 0.9], [0.0, 0.0]]), (0, 1), (2,))
-    assert grid.of_levels(np.array([1, 0, 2]), TWO) == ({"ill": 0.6, "well": 0.9}, 0.7, 0.0)
+def test_designs_that_answer_everyone_have_the_level_that_says_so_and_its_threshold():
+    designs = Designs.of(STAGES, [[1, 0, 1], [1, 0, 0], [0, 1, 0]])
+    which = np.array([True, True, False])
+    assert GRID.answering(designs, which).levels.tolist() == [[1, 0, 2], [2, 0, 0], [0, 1, 0]]
+    assert ThresholdGrid(GRID.thresholds, (0,), (0, 2)).answering(designs, which) is designs
+    assert GRID.of_levels(np.array([1, 0, 2]), TWO) == ({"ill": 0.6, "well": 0.9}, 0.7, 0.0)

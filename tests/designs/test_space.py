@@ -18,17 +18,13 @@ def test_a_space_is_as_large_as_the_list_of_its_designs_and_holds_no_others(
 ):
     wider = np.array(every_design(n_features, n_features, allow_exclusion=True), dtype=np.int16)
     for max_stages, first in product(range(1, n_features + 2), (None, 0, n_features - 1)):
-        space = DesignSpace(n_features, max_stages, allow_exclusion, first)
-        every = every_design(n_features, max_stages, allow_exclusion, first)
-        assert space.size == len(every)
-        assert sorted(map(tuple, wider[space.holds(wider)].tolist())) == sorted(every)
-
-
-@pytest.mark.parametrize("max_stages", [1, 2, 3])
-def test_thresholds_multiply_the_designs_of_each_number_of_stages(max_stages):
-    n_stages = [max(design) + 1 for design in every_design(3, max_stages, allow_exclusion=True)]
-    space = DesignSpace(3, max_stages, allow_exclusion=True, n_early=3, n_last=2)
-    assert space.size == sum(3 ** (n - 1) * 2 for n in n_stages)
+        shape = n_features, max_stages, allow_exclusion, first
+        every = every_design(*shape)
+        assert DesignSpace(*shape).size == len(every)
+        held = wider[DesignSpace(*shape).holds(wider)]
+        assert sorted(map(tuple, held.tolist())) == sorted(every)
+        n_leveled = sum(3 ** max(design) * 2 for design in every)
+        assert DesignSpace(*shape, n_early=3, n_last=2).size == n_leveled
 
 
 @pytest.mark.parametrize(("n_features", "size"), [(8, 46_875), (12, 15_199_275), (14, 254_152_083)])

@@ -13,14 +13,11 @@ from support.drawn import Drawn
 from emsco.designs.chromosomes import words_of_subsets
 from emsco.designs.grid import ThresholdGrid
 from emsco.errors import ParameterError
-from emsco.models.bank import ModelBank
 from emsco.scoring import bits as bits_of_rows
 from emsco.scoring.bits import Layout, pack, unsteady
 
 SEEDS = st.integers(0, 10**6)
 FULL = (True,) * 4
-# Nothing is refused where all splits agree, or nothing is searched for.
-ASKED = ThresholdGrid([[0.5, 0.75], [0.0, 0.0]], (0,), (1,))
 
 
 def laid_out(units, labels, *, by_class=False):
@@ -126,11 +123,3 @@ def test_threads_little_memory_and_other_thresholds_change_nothing(n_jobs, monke
         refused = roomy.refused(designs, grid)
         assert tight.refused(designs, grid).tolist() == refused.tolist()
     assert roomy.bank.n_fits == 15 < tight.bank.n_fits
-
-
-def test_equal_thresholds_of_two_grids_share_their_bits(monkeypatch):
-    drawn = Drawn.of(3, n_classes=2, n_splits=1)
-    bits, designs = drawn.bits(), drawn.designs(grid=ThresholdGrid([[0.5, 0.75]]))
-    counts = bits.count(designs, ThresholdGrid([[0.5, 0.75]]))
-    monkeypatch.setattr(ModelBank, "numbers_of", None)  # nothing new is asked for
-    assert bits.count(designs, ASKED).tolist() == counts.tolist()

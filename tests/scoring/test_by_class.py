@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score
 
 from emsco._base.documents import Fields
-from emsco.errors import FileError
 from emsco.scoring.by_class import ByClass, is_beyond
 
 LABELS = ("mild", "severe", "none")
 
 
 @given(st.integers(0, 10**6), st.integers(9, 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_shares_are_those_of_sklearn_and_parts_add_up_and_a_file_keeps_whole_numbers(seed, n_rows):
     truth, said = np.arange(n_rows) % 3, np.random.default_rng(seed).integers(0, 3, n_rows)
     counts = ByClass.from_labels(LABELS, truth, said)
@@ -26,38 +25,22 @@ def test_shares_are_those_of_sklearn_and_parts_add_up_and_a_file_keeps_whole_num
         precision_score(truth, said, average=None, labels=range(3), zero_division=0),
     )
     assert counts.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, said))
+    assert counts.accuracy == pytest.approx((truth == said).mean())
     halves = [ByClass.from_labels(LABELS, truth[i::2], said[i::2]) for i in (0, 1)]
     read = ByClass.from_dict(Fields(counts.to_dict(), "front.json"), "counts", LABELS)
     assert repr(ByClass.joined(halves)) == repr(counts) == repr(read)
     table = counts.to_pandas()
     assert table["class"].tolist() == list(LABELS)
-    said = table.filter(like="called").sum(axis=1) + table["rejected"]
-    assert said.tolist() == counts.rows.tolist()
+    assert np.array_equal(table.iloc[:, 5:], counts.counts)
 
 
 def test_weights_count_rows_and_a_rejected_row_is_not_found():
     truth, given = np.array([0, 1, 1]), np.array([0, 0, 2])
     counts = ByClass.from_labels(("a", "b"), truth, given, np.array([3, 0.5, 1.5]))
     assert counts.counts == ((3.0, 0.0, 0.0), (0.5, 0.0, 1.5))
-    assert counts.recall.tolist() == [1, 0]
-    assert counts.coverage.tolist() == [1, 0.25]
+    assert (counts.recall.tolist(), counts.coverage.tolist()) == ([1, 0], [1, 0.25])
     assert counts.commonest_share == pytest.approx(3 / 5)
     assert counts.all_rejected().counts == ((0.0, 0.0, 3.0), (0.0, 0.0, 2.0))
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [[1, 2, 0], [1, 2]],
-        [[1, 2, 0], 3],
-        [[1, -1, 0], [0, 0, 0]],
-        [[True, 1, 0], [0, 0, 0]],
-        [[10**400, 1, 0], [0, 0, 0]],
-    ],
-)
-def test_wrong_counts_are_refused(lines):
-    with pytest.raises(FileError, match="'classes' must be 2 lists of 3 numbers"):
-        ByClass.from_dict(Fields({"classes": lines}, "front.json"), "classes", ("a", "b"))
 
 
 def test_an_accuracy_is_beyond_a_share_only_by_more_than_1645_thousandths_of_the_shares_error():
@@ -84,8 +67,5 @@ def test_labels_beat_the_commonest_class_where_they_know_something(counts, beats
 @pytest.mark.parametrize("share", [0.02, 0.3])
 def test_labels_without_knowledge_rarely_beat_the_commonest_class(share):
     rng = np.random.default_rng(0)
-    truth, given = (rng.random((2, 500, 200)) < np.reshape([share, 0.1], (2, 1, 1))).astype(int)
-    beats = [
-        ByClass.from_labels((0, 1), *one).beats_commonest for one in zip(truth, given, strict=True)
-    ]
-    assert np.mean(beats) < 0.08
+    drawn = (rng.random((500, 2, 200)) < np.array([[share], [0.1]])).astype(int)
+    assert np.mean([ByClass.from_labels((0, 1), *one).beats_commonest for one in drawn]) < 0.08

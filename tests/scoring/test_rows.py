@@ -24,9 +24,20 @@ def rows_of(splits, weights=None, gaps="refuse", members=None):
     return data, ScoredRows.from_splits(data, splits, members)
 
 
-@pytest.mark.parametrize("splits", [ONE, FOLDS, OVERLAPPING])
-@pytest.mark.parametrize("weights", [None, np.sqrt(1 + ROWS)])
-def test_the_weights_of_a_row_add_up_to_its_own(splits, weights):
+@pytest.mark.parametrize(
+    ("splits", "weights", "count"),
+    [
+        (ONE, None, True),
+        (FOLDS, None, True),
+        (FOLDS * 2, None, False),
+        (OVERLAPPING, None, False),
+        (ONE, np.sqrt(1 + ROWS), False),
+        (OVERLAPPING, np.sqrt(1 + ROWS), False),
+    ],
+)
+def test_the_weights_of_a_row_add_up_to_its_own_and_figures_are_counts_if_all_are_1(
+    splits, weights, count
+):
     data, scored = rows_of(splits, weights)
     every = np.concatenate([rows for _, rows in splits])
     different = np.unique(every)
@@ -37,22 +48,6 @@ def test_the_weights_of_a_row_add_up_to_its_own(splits, weights):
     np.testing.assert_allclose(np.bincount(scored.rows, scored.weights), own[different])
     units = np.ones(120, dtype=int) if weights is None else data.units
     assert scored.units.tolist() == units[every].tolist()
-
-
-@pytest.mark.parametrize(
-    ("splits", "weights", "count"),
-    [
-        (ONE, None, True),
-        (FOLDS, None, True),
-        (FOLDS * 2, None, False),
-        (OVERLAPPING, None, False),
-        (ONE, 1.0 + ROWS, False),
-    ],
-)
-def test_figures_are_counts_of_rows_that_are_scored_once_and_weigh_nothing_of_their_own(
-    splits, weights, count
-):
-    scored = rows_of(splits, weights)[1]
     assert (scored.own_weights is None) == count
 
 
