@@ -69,6 +69,10 @@ def test_errors_are_the_root_of_squared_changes_as_each_row_counts_a_little_more
     assert Comparison.from_dict(Fields(there.to_dict(), "f"), 3) == there
     assert there.values == pytest.approx(difference(np.ones(len(every))), abs=1e-9)
     assert there.errors == pytest.approx(np.linalg.norm(changes, axis=0), rel=1e-4, abs=1e-7)
+    value, error = there.mean_found  # over the classes
+    assert value == pytest.approx(np.mean(there.values[3:6]), abs=1e-9)
+    of_mean = np.linalg.norm(np.mean(np.array(changes)[:, 3:6], axis=1))
+    assert error == pytest.approx(of_mean, rel=1e-4, abs=1e-7)
     assert there.values == pytest.approx(-np.array(back.values), abs=1e-12)
     assert same.values == same.errors == (0,) * len(same.values)
 
@@ -90,19 +94,3 @@ def test_where_nothing_is_answered_or_a_class_has_no_row_shares_are_0_and_sure()
     every, nothing = (Figures.of(Outcomes(said, *at_once), scored) for said in (truth, truth + 2))
     assert nothing.values.tolist() == [0, 0, 1, 0, 0, 0, 0]
     assert every.minus(nothing) == Comparison((1, 1, 0, 1, 0, 0, 0), (0,) * 7)
-
-
-@given(CASES)
-@settings(max_examples=20, deadline=None)
-def test_the_mean_share_found_has_the_error_of_a_mean_of_classes(case):
-    truth, weights, rows, ((one, *first), (other, *second)) = made(**case)
-
-    def difference(weight_of_row):
-        drawn = weights * weight_of_row[rows]
-        return np.subtract(*(plain_figures(truth, *way, drawn) for way in (first, second)))[3:6]
-
-    every, step = np.eye(case["n_rows"]) * 1e-5, 2e-5
-    changes = [(difference(1 + more) - difference(1 - more)).mean() / step for more in every]
-    value, error = one.minus(other).mean_found
-    assert value == pytest.approx(difference(np.ones(len(every))).mean(), abs=1e-9)
-    assert error == pytest.approx(np.linalg.norm(changes), rel=1e-4, abs=1e-7)
