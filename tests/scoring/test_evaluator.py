@@ -16,7 +16,7 @@ from support.drawn import MAX_STAGES, Drawn
 from emsco.designs.chromosomes import subset_words
 from emsco.designs.grid import ThresholdGrid
 from emsco.scoring.bits import RowBits
-from emsco.scoring.scores import CostLimits, Scores
+from emsco.scoring.scores import CostLimits, Counts
 
 SEEDS = st.integers(0, 10**6)
 SIZES = {"sizes": [20, 33]}
@@ -97,6 +97,6 @@ def test_designs_beyond_a_limit_exceed_it_by_their_share_of_all_costs(seed):
         np.testing.assert_allclose(limited.excess, over, rtol=1e-6, atol=1e-7)
         within = np.all([values[k] <= limits[k] * (1 + 1e-9) for k in some], axis=0)
         assert limited.feasible.tolist() == within.tolist()
-    joined = Scores.concatenate([limited[np.array([3, 1])], scores[[2]]])
+    joined = Counts.concatenate([limited[np.array([3, 1])], scores[[2]]])
     assert joined.feasible.tolist() == [*limited.feasible[[3, 1]].tolist(), True]
     assert told(joined) == [one[[3, 1, 2]].tolist() for one in map(np.array, told(scores))]

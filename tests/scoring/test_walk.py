@@ -14,7 +14,7 @@ from support.kernels import frozen
 
 from emsco.designs.population import Designs
 from emsco.scoring import walk as walk_of_rows
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.scoring.walk import Fork, Part
 
 SEEDS = st.integers(0, 10**6)
@@ -65,7 +65,7 @@ def test_counts_of_bits_are_those_of_a_loop_and_of_the_walk_unless_refused(seed,
     kept = np.flatnonzero(np.logical_not(refused))
     walk, metric = drawn.walk(), of_bits.metric
     some = of_bits[kept]
-    other = Scores.of_outcomes(walk.outcomes(designs), drawn.scored, metric)[kept]
+    other = Counts.of_outcomes(walk.outcomes(designs), drawn.scored, metric)[kept]
     n_stages = other.exits.shape[1]
     assert some.n_rows == other.n_rows == drawn.scored.units.sum()
     assert some.exits[:, :n_stages].tolist() == other.exits.tolist()
@@ -195,9 +195,9 @@ def test_trees_score_what_their_rows_add_up_to_among_chains_in_any_order(seed):
     drawn, parts, trees, plain = forked(seed)
     chains, walk, scored = drawn.designs(3), drawn.walk().through(parts), drawn.scored
     mixed = Designs.concatenate([chains[:1], trees, chains[1:]])
-    scores = Scores.of_outcomes(walk.outcomes(mixed), scored)
+    scores = Counts.of_outcomes(walk.outcomes(mixed), scored)
     for i, one in enumerate(scores.spent):
-        assert Scores.of_outcomes(walk.outcomes(mixed[[i]]), scored).spent == one
+        assert Counts.of_outcomes(walk.outcomes(mixed[[i]]), scored).spent == one
     for i, rows in enumerate(plain, start=1):
         wanted, spent = np.zeros((3, scores.exits.shape[1]), dtype=int), 0
         for (label, stage, paid), right, unit in zip(

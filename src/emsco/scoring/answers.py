@@ -31,12 +31,10 @@ from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.outcomes import Outcomes as Outcomes
 from emsco.scoring.rows import ScoredRows
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts as Counts
 from emsco.scoring.walk import Walk
 
 __all__ = ["Answers", "Counts", "Outcomes"]
-
-Counts = Scores
 
 
 class Answers:
