@@ -34,7 +34,7 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["gallery/**/*.md5", "gallery/**/*.py", "gallery/**/*.ipynb"]
 templates_path = ["_templates"]
 nitpicky = True
-nitpick_ignore = [("py:class", "emsco.scoring.scores.Scores")]  # emsco.scoring.Counts is this class
+nitpick_ignore = [("py:class", "emsco.scoring.scores.Counts")]  # emsco.scoring.Counts is this class
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -26,7 +26,7 @@ from emsco.fitting.refine import (
 )
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import CostLimits, Scores
+from emsco.scoring.scores import CostLimits, Counts
 from emsco.search.loop import SearchResult, Stop, StopReason
 
 SPACE = DesignSpace(5, 2, allow_exclusion=True)
@@ -64,14 +64,14 @@ def are_made_of(stages, subsets):
 
 def test_what_is_as_good_as_everything_comes_first_at_halved_costs():
     correct = np.array([[5], *[[90]] * 8])
-    scores = Scores(100, correct, correct, np.arange(9))
+    scores = Counts(100, correct, correct, np.arange(9))
     assert order_by_worth(scores, scores[[8]]).tolist() == [1, 5, 3, 7, 2, 6, 4, 8, 0]
 
 
 def test_what_a_budget_would_choose_comes_first_and_the_most_different_of_it():
     accepted = np.array([[1000], [950], [1000], [1000], [650]])  # the last one labels few
     correct = np.array([[500], [700], [600], [800], [620]])
-    scores = Scores(1000, accepted, correct, np.array([0, 3, 2, 9, 1]) * 1000)
+    scores = Counts(1000, accepted, correct, np.array([0, 3, 2, 9, 1]) * 1000)
     order = order_by_budget(scores, 10.0, 0.9).tolist()
     assert (order[0], order[1], order[-1], {*order}) == (0, 3, 4, {*range(5)})
 

@@ -10,7 +10,7 @@ from support.handmade import make_assessed_front, make_front, make_rows
 from emsco import FeatureCosts, NoSuchDesign, ParetoFront
 from emsco.app.cli.terminal import front_table
 from emsco.designs.population import Designs
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 COSTS = FeatureCosts.from_mapping({"age": 1, "scan": 9})
 
@@ -22,7 +22,7 @@ def front():
     exits = np.array([[90, 0], [60, 20], [50, 10], [50, 10]])
     correct_exits = np.array([[80, 0], [58, 18], [50, 10], [50, 10]])
     spent = np.array([1000, 460, 300, 300])
-    scores = Scores(100, exits, correct_exits, spent, 1.0)
+    scores = Counts(100, exits, correct_exits, spent, 1.0)
     return ParetoFront.from_scores(Designs.of(designs), scores, COSTS, 0.8)
 
 
@@ -64,7 +64,7 @@ def test_fittest_is_the_longest_with_cost_relative_to_the_cheapest_of_the_front(
 def test_fittest_counts_the_smallest_cost_where_a_design_is_free():
     designs = np.array([[0, 0], [0, 1]], dtype=np.int16)
     exits = np.array([[0, 0], [0, 60]])
-    scores = Scores(100, exits, exits, np.array([0, 100]))
+    scores = Counts(100, exits, exits, np.array([0, 100]))
     free = FeatureCosts.from_mapping({"age": 0, "scan": 4})
     front = ParetoFront.from_scores(Designs.of(designs), scores, free, 0.8)
     assert front.fittest() is front[1]  # √(.36 + 1 + .64) beside 1; without a shift √1.36

@@ -56,6 +56,9 @@ def test_a_design_may_have_thresholds_of_its_own():
     assert plain.given.tolist() == ANSWERS.outcomes(DESIGNS[1], 0.6).given.tolist()
     with pytest.raises(ParameterError, match=r"min_confidence must be left out .* got 0\.7"):
         ANSWERS.outcomes(design, 0.7)
+    for designs in (design, [DESIGNS[0], design]):  # counts would be those of other thresholds
+        with pytest.raises(ParameterError, match=r"designs must have no thresholds .* got Design"):
+            ANSWERS.score(designs, 0.7)
 
 
 def test_answers_are_those_of_logistic_regression():

@@ -27,7 +27,7 @@ from emsco.scoring.pareto import (
     knee_of,
     tie_groups,
 )
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 LARGEST = 2**31 - 1
 SHARES = st.tuples(st.integers(0, LARGEST), st.integers(0, LARGEST)).map(sorted)
@@ -54,7 +54,7 @@ def test_ranks_of_accuracies_are_those_of_exact_means(drawn):
 @pytest.mark.parametrize("n_rows", [1000, LARGEST])
 def test_the_closest_accuracies_are_told_apart_and_equal_ones_are_not(n_rows):
     accepted = n_rows - np.array([[0], [1], [1], [2]])
-    scores = Scores(n_rows, accepted, accepted - 1, np.full(4, 5))
+    scores = Counts(n_rows, accepted, accepted - 1, np.full(4, 5))
     best, middle, same, worst = exact_objectives(scores)[:, 1]
     assert best > middle == same > worst
 
@@ -127,11 +127,11 @@ def test_scores_keep_all_columns_when_they_are_cut_and_joined():
     by_class = np.array([[[9, 3], [9, 1]], [[8, 0], [8, 0]], [[5, 5], [4, 5]]])
     exits, correct = by_class.sum(axis=2).T[:, :, None]
     given = np.ones(3), 1, np.array([0, 0.5, 0]), by_class, exits - 1
-    scores = Scores(20, exits, correct, *given)
+    scores = Counts(20, exits, correct, *given)
     assert scores.accuracy.tolist() == pytest.approx([2 / 3, 1 / 2, 9 / 10])
     parts = [scores[np.array([2])], scores[np.array([True, True, False])]]
-    joined, order = Scores.concatenate(parts), [2, 0, 1]
-    assert joined.metric == "balanced_accuracy" != Scores(20, exits, correct, np.ones(3)).metric
+    joined, order = Counts.concatenate(parts), [2, 0, 1]
+    assert joined.metric == "balanced_accuracy" != Counts(20, exits, correct, np.ones(3)).metric
     for name in ("exits", "correct_exits", "spent", "excess", "by_class", "rejected_exits"):
         assert getattr(joined, name).tolist() == getattr(scores, name)[order].tolist()
     assert joined.feasible.tolist() == [True, True, False]

@@ -14,7 +14,7 @@ from support.kernels import frozen
 
 from emsco.designs.population import Designs
 from emsco.scoring import walk as walk_of_rows
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.scoring.walk import Fork, Part
 
 SEEDS = st.integers(0, 10**6)
@@ -63,7 +63,7 @@ def test_counts_of_bits_are_those_of_a_loop_and_of_the_walk_unless_refused(seed,
     kept = np.flatnonzero(np.logical_not(refused))
     walk, metric = drawn.walk(), of_bits.metric
     some = of_bits[kept]
-    other = Scores.of_outcomes(walk.outcomes(designs), drawn.scored, metric)[kept]
+    other = Counts.of_outcomes(walk.outcomes(designs), drawn.scored, metric)[kept]
     n_stages = other.exits.shape[1]
     assert some.n_rows == other.n_rows == drawn.scored.units.sum()
     assert some.exits[:, :n_stages].tolist() == other.exits.tolist()
@@ -84,7 +84,7 @@ def test_counts_add_up_the_weights_of_rows_by_class_stage_and_outcome(seed):
         plain = plain[:, :, : len(one.after)]
         assert one.counts(scored).tolist() == plain[0].tolist()
         assert one.counts(scored, weights).tolist() == plain[1].tolist()
-        scores = Scores.of_outcomes([one], replace(scored, units=weights))
+        scores = Counts.of_outcomes([one], replace(scored, units=weights))
         assert scores.rejected_exits[0].tolist() == plain[1, :, :, -1].sum(axis=0).tolist()
         assert scores.exits[0].tolist() == plain[1, :, :, :-1].sum(axis=(0, 2)).tolist()
 

@@ -9,7 +9,7 @@ import pytest
 from support.brute import every_design, front_of, simplicity
 
 from emsco.designs.population import Designs
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search import archive
 from emsco.search.archive import Archive
 
@@ -19,7 +19,7 @@ EVERY = np.array(every_design(5, 4), dtype=np.int16)
 def scores_of(rows, n_rows=12):
     """Scores of designs of one stage, from (accepted, correct, spent)."""
     accepted, correct, spent = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return Scores(n_rows, accepted[:, None], correct[:, None], spent)
+    return Counts(n_rows, accepted[:, None], correct[:, None], spent)
 
 
 def vectors(scores):

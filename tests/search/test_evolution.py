@@ -13,7 +13,7 @@ from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.evolution import EvolutionSearch, NearbySubsets
 from emsco.search.linking import give_chains
 from emsco.search.loop import Stop, StopReason, run_search
@@ -27,12 +27,12 @@ def made_up(designs):
     genes = designs.stages + 1024 * np.maximum(designs.level_of_feature, 0)
     keys = genes.astype(np.int64) @ 7 ** np.arange(genes.shape[1])
     accepted, spent = 1 + keys * 7 % 50, 1 + keys * 11 % 97
-    return Scores(50, accepted[:, None], accepted[:, None] * 2 // 3, spent)
+    return Counts(50, accepted[:, None], accepted[:, None] * 2 // 3, spent)
 
 
 def alike(designs, spent=7, correct=8, n_rows=50):
     one = np.ones((len(designs), 1), dtype=np.int64)
-    return Scores(n_rows, n_rows * one, correct * one, spent * one[:, 0])
+    return Counts(n_rows, n_rows * one, correct * one, spent * one[:, 0])
 
 
 def search_with(n_features=6, grid=None, evaluator=None, **settings):

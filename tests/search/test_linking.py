@@ -15,7 +15,7 @@ from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import balanced_scores, front_mask
-from emsco.scoring.scores import CostLimits, Scores
+from emsco.scoring.scores import CostLimits, Counts
 from emsco.search import linking
 from emsco.search.linking import give_chains, link, linked_front, most_subsets
 
@@ -105,7 +105,7 @@ def test_what_a_known_design_beats_is_left_out_and_equals_are_not():
     words = some_words(5)
     scores = evaluator.score(every_chain(evaluator, space, words))
     front = scores[front_mask(scores)]
-    better = Scores(front.n_rows, front.exits[:3], front.correct_exits[:3], front.spent[:3] - 1)
+    better = Counts(front.n_rows, front.exits[:3], front.correct_exits[:3], front.spent[:3] - 1)
     kept = vectors(evaluator.score(linked_front(evaluator, space, words, better, width=WIDE)))
     assert kept < vectors(front)
     assert not kept & vectors(front[np.arange(3)])
@@ -182,5 +182,5 @@ def test_a_search_gets_the_chains_that_it_wants_with_their_scores(wants_chains):
     assert len(taken) == wants_chains
     for designs, scores in taken:
         assert scores.exits.tolist() == evaluator.score(designs).exits.tolist()
-        both = Scores.concatenate([front[1], scores])
+        both = Counts.concatenate([front[1], scores])
         assert front_mask(both)[len(front[1]) :].all()  # the front beats none of them

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from emsco.designs.space import DesignSpace
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search import loop
 from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
@@ -45,7 +45,7 @@ class FakeEvaluator:
         keys = np.asarray(designs) @ 3 ** np.arange(5)
         accepted, spent = 1 + keys[:, None] * 7 % 50, 1 + keys * 11 % 97
         excess = np.zeros(len(designs)) if self.only is None else (keys != self.only) * 1.0
-        return Scores(50, accepted, accepted * 2 // 3, spent, excess=excess)
+        return Counts(50, accepted, accepted * 2 // 3, spent, excess=excess)
 
 
 def search_of(kind, generations=6):

@@ -17,7 +17,7 @@ from support.dominance import (
 
 from emsco._base.text import counted
 from emsco.designs.population import Designs
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search import operators
 from emsco.search.paper import PaperLoop, Ranking, pareto_levels
 from emsco.search.settings import SearchSettings
@@ -27,7 +27,7 @@ def made_up(designs, n_rows):
     """Scores that depend on the design alone; with few rows many tie."""
     keys = np.asarray(designs, dtype=np.int64) @ 7 ** np.arange(5)
     accepted = 1 + keys * 7 % n_rows
-    return Scores(n_rows, accepted[:, None], (accepted * (keys % 4) // 4)[:, None], 1 + keys % 89)
+    return Counts(n_rows, accepted[:, None], (accepted * (keys % 4) // 4)[:, None], 1 + keys % 89)
 
 
 def plain_loop(settings, rng, n_rows):

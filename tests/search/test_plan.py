@@ -17,7 +17,7 @@ from emsco.errors import NoSuchDesign, ParameterError
 from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import CostLimits, Scores
+from emsco.scoring.scores import CostLimits, Counts
 from emsco.search import exact
 from emsco.search.plan import SearchPlan, plan_search
 from emsco.search.progress import SearchProgress
@@ -161,7 +161,7 @@ def test_a_proof_finds_what_scoring_every_design_finds(make, monkeypatch, limits
 def test_a_proven_front_with_thresholds_has_all_that_evolution_finds(make):
     proven, evolved = run(make(TWO)), run(make(TWO), "evolution", generations=30)
     assert (proven.proven, evolved.proven) == (True, False)
-    both = Scores.concatenate([proven.scores, evolved.scores])
+    both = Counts.concatenate([proven.scores, evolved.scores])
     assert vectors(both[front_mask(both)]) == vectors(proven.scores)
 
 

@@ -17,7 +17,7 @@ from emsco.designs.space import DesignSpace
 from emsco.fitting import Workbench
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.subsets import Subsets
 
 FREE_AND_EXPENSIVE = (0, 3, 1, 0, 7, 2)
@@ -181,7 +181,7 @@ class Instance:
     def scores(self, designs):
         """The twin's scores as a search would hand them over."""
         accepted, correct, spent = zip(*map(self.score, designs), strict=True)
-        return Scores(
+        return Counts(
             sum(self.weights),
             np.array(accepted)[:, None],
             np.array(correct)[:, None],

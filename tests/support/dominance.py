@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from emsco.designs.population import Designs
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 N_ROWS = 12
 
@@ -25,7 +25,7 @@ def scores_of(rows, n_rows=N_ROWS, per_one=1, beyond=None):
     """Scores of designs of one stage, from (accepted, correct, spent)."""
     accepted, correct, spent = (np.array(column) for column in zip(*rows, strict=True))
     excess = None if beyond is None else np.array(beyond, dtype=float)
-    return Scores(n_rows, accepted[:, None], correct[:, None], spent, per_one, excess)
+    return Counts(n_rows, accepted[:, None], correct[:, None], spent, per_one, excess)
 
 
 def points_of(rows):

@@ -31,7 +31,7 @@ from emsco.scoring.comparisons import Comparison, Figures
 from emsco.scoring.error_costs import ErrorCosts
 from emsco.scoring.outcomes import Outcomes
 from emsco.scoring.rows import ScoredRows
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
@@ -220,7 +220,7 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
     costs = FeatureCosts.from_array(COSTS, names)
     front = ParetoFront.from_scores(
         Designs.of(designs),
-        Scores(100, exits, correct_exits, np.array([2150, 5300]), by_class=by_class),
+        Counts(100, exits, correct_exits, np.array([2150, 5300]), by_class=by_class),
         costs,
         0.8,
         np.array(n_tied),

@@ -1,7 +1,7 @@
 """How certain an evaluation is: the rows behind each figure, and its 95 % interval.
 
-`Outcomes` says what became of each row. `EffectiveRows` counts the rows behind each figure, fewer
-if rows have weights or belong to groups, and `Intervals` follow from these numbers.
+`SeenOutcomes` says what became of each row. `EffectiveRows` counts the rows behind each figure,
+fewer if rows have weights or belong to groups, and `Intervals` follow from these numbers.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KINDS = ("exact", "weights", "groups")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
-    """What became of each row, as numbers.
+class SeenOutcomes:
+    """What became of each new row, as numbers; `emsco.scoring.Outcomes` is of scored ones.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class EffectiveRows:
     n_groups: int | None = None
 
     @classmethod
-    def from_weights(cls, outcomes: Outcomes, weights: FloatArray) -> Self:
+    def from_weights(cls, outcomes: SeenOutcomes, weights: FloatArray) -> Self:
         """Apply Kish's formula to the rows behind each figure."""
         squares = weights**2
 
@@ -159,17 +159,17 @@ class GroupCells:
     Attributes
     ----------
     group : ndarray of int, shape (n_cells,)
-    outcomes : Outcomes
+    outcomes : SeenOutcomes
         One entry per cell.
     weight : ndarray of shape (n_cells,)
     """
 
     group: IntArray
-    outcomes: Outcomes
+    outcomes: SeenOutcomes
     weight: FloatArray
 
     @classmethod
-    def from_rows(cls, group: IntArray, outcomes: Outcomes, weights: FloatArray | None) -> Self:
+    def from_rows(cls, group: IntArray, outcomes: SeenOutcomes, weights: FloatArray | None) -> Self:
         """Add up the rows of each group with the same outcome."""
         n = outcomes.n_classes + 1
         # One number for each combination of exit, true class and label, rejection included.

@@ -28,7 +28,7 @@ from emsco._base.text import (
     whole,
 )
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.cascade.certainty import EffectiveRows, Intervals, Outcomes
+from emsco.cascade.certainty import EffectiveRows, Intervals, SeenOutcomes
 from emsco.cascade.decisions import Decisions
 from emsco.data.frames import Columns, Tabular
 from emsco.designs.design import Design
@@ -225,7 +225,7 @@ class Evaluation(Objectives):
         delays : sequence of float, optional
             Time that a row has waited after each stage; by default 0.
         """
-        out = Outcomes.from_decisions(decisions, truth, classes, len(buys))
+        out = SeenOutcomes.from_decisions(decisions, truth, classes, len(buys))
         # Whole numbers where there are no weights: counts stay exact, and are shown as such.
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
         total, accepted = counts.sum().item(), counts[out.accepted].sum().item()

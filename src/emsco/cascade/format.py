@@ -29,7 +29,6 @@ from emsco.designs.design import Design
 from emsco.designs.questions import Question
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence, StageThresholds
 from emsco.errors import CostsError, FileError, ParameterError
-from emsco.models.estimator_files import rising_inputs
 from emsco.models.kinds import KINDS
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
@@ -43,6 +42,7 @@ from emsco.models.stage_models import (
     n_outputs_of,
     parts_of,
     pieces_of,
+    rising_inputs,
 )
 
 FORMAT, OLDEST = 8, 7  # files of format 7 have chains alone

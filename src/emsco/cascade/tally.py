@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray
-from emsco.cascade.certainty import GroupCells, Outcomes
+from emsco.cascade.certainty import GroupCells, SeenOutcomes
 from emsco.cascade.decisions import Decisions, name_of_path
 from emsco.cascade.evaluation import Evaluation, Subgroups
 from emsco.data.keys import Keys, check_by, without_text
@@ -163,7 +163,7 @@ class Tally:
     ) -> None:
         cells = None
         if groups is not None:
-            outcomes = Outcomes.from_decisions(decisions, truth, self.classes, len(self.buys))
+            outcomes = SeenOutcomes.from_decisions(decisions, truth, self.classes, len(self.buys))
             cells = GroupCells.from_rows(groups, outcomes, weights)
         evaluation = Evaluation.from_decisions(
             decisions, truth, weights, self.classes, self.buys, self.costs, self.delays

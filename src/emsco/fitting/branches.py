@@ -26,7 +26,7 @@ from emsco.front.point import NamedDesigns, ParetoPoint
 from emsco.models.stage_models import JoinedModels, StageModels, averaged, parts_of
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.scoring.walk import Fork, Part, Walk
 from emsco.search.gates import Gate, PricedSubsets
 from emsco.search.loop import SearchResult, Stop
@@ -89,7 +89,7 @@ class Branched:
         The models of all rows, which judge the gate alone.
     parts : tuple of SearchedPart
     trees : Designs
-    scores : Scores
+    scores : Counts
         Of the trees.
     runners_up : Designs
         Others that might as well have been chosen, for expected figures.
@@ -98,7 +98,7 @@ class Branched:
     bench: Workbench
     parts: tuple[SearchedPart, ...]
     trees: Designs
-    scores: Scores
+    scores: Counts
     runners_up: Designs
 
     @property
@@ -232,7 +232,7 @@ class BranchSearch:
             return None
         plain = walk if bench.stakes is None else bench.walk(self.grid)
         plain = plain.through([part.way for part in parts])
-        scores = Scores.of_outcomes(plain.outcomes(trees), plain.scored, bench.metric)
+        scores = Counts.of_outcomes(plain.outcomes(trees), plain.scored, bench.metric)
         found = Branched(bench, tuple(parts), trees, scores, beside)
         found = found.take(np.flatnonzero(within_limits(bench, trees, scores)))
         pays = len(found.trees) and self._pays(found, walk, chains, gate)
@@ -473,7 +473,7 @@ def _sums(
     return np.concatenate(figures), np.concatenate(chosen)
 
 
-def within_limits(bench: Workbench, trees: Designs, scores: Scores) -> BoolArray:
+def within_limits(bench: Workbench, trees: Designs, scores: Counts) -> BoolArray:
     """Tell which trees keep the limits on costs and delays."""
     units, costs = bench.bits.units, bench.data.costs
     leaving = scores.exits + scores.rejected_exits

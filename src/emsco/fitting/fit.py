@@ -51,7 +51,7 @@ from emsco.models.checkpoint import Checkpoint
 from emsco.models.choice import ModelChoice, trial_seconds
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.gates import FEWEST_ROWS
 from emsco.search.loop import SearchResult, Stop, StopReason
 from emsco.search.settings import SearchSettings
@@ -516,7 +516,7 @@ class _Steps:
         scores = result.scores
         if self.stakes is not None:  # the search has weighted rows; now each counts as it is
             plain = bench.walk(self.grid)
-            scores = Scores.of_outcomes(plain.outcomes(result.designs), plain.scored)
+            scores = Counts.of_outcomes(plain.outcomes(result.designs), plain.scored)
         front = ParetoFront.from_scores(
             result.designs.over(self.blocks.of_feature),
             scores,

@@ -30,7 +30,7 @@ from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.archive import Archive
 from emsco.search.linking import linked_front
 from emsco.search.loop import SearchResult, Stop, StopReason
@@ -111,7 +111,7 @@ class Refinement:
 
 def finish_search(
     result: SearchResult,
-    everything: Scores,
+    everything: Counts,
     evaluator: Evaluator,
     space: DesignSpace,
     *,
@@ -127,7 +127,7 @@ def finish_search(
     ----------
     result : SearchResult
         Of a search with other stage models.
-    everything : Scores
+    everything : Counts
         Of the one design that buys all features at once, by the models of the search.
     evaluator : Evaluator
         Scores designs by the models that count.
@@ -201,7 +201,7 @@ def interrupted(result: SearchResult) -> SearchResult:
     return replace(result, stop_reason=reason)
 
 
-def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
+def order_by_worth(scores: Counts, everything: Counts) -> IntArray:
     """Order designs so that those as good as buying everything come first, at all costs.
 
     As good means within one standard error in coverage and accuracy. The cheapest of them leads;
@@ -219,7 +219,7 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
     return order[list(dict.fromkeys([*half_way, *range(len(order))]))]
 
 
-def order_by_budget(scores: Scores, total_cost: float, coverage: float) -> IntArray:
+def order_by_budget(scores: Counts, total_cost: float, coverage: float) -> IntArray:
     """Order designs so that those come first that a budget would choose, each unlike those before.
 
     Such a design has this coverage, and none that is as cheap and has it is more accurate.
@@ -234,7 +234,7 @@ def order_by_budget(scores: Scores, total_cost: float, coverage: float) -> IntAr
     return np.concatenate([steps[spread_order(scores[steps], total_cost)], by_cost[~is_step]])
 
 
-def spread_order(scores: Scores, total_cost: float) -> IntArray:
+def spread_order(scores: Counts, total_cost: float) -> IntArray:
     """Order designs so that each is as different as possible from those before it.
 
     The first stays the first. The root of the cost counts, so that cheap designs are told apart.

@@ -24,7 +24,7 @@ from emsco.scoring.comparisons import Figures
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.outcomes import Outcomes
 from emsco.scoring.rows import ScoredRows
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.scoring.walk import Walk
 
 # A difference is noise below this much coverage, accuracy and share of the cost of everything.
@@ -152,7 +152,7 @@ class Assessor:
             confidence=np.full(n_rows, share, dtype=np.float32),
             after=np.zeros(1),
         )
-        scores = Scores.of_outcomes([outcomes], self.rows, self.evaluator.metric)
+        scores = Counts.of_outcomes([outcomes], self.rows, self.evaluator.metric)
         design = Design.nothing(self.costs.names, threshold)
         point = ParetoPoint.from_scores(design, scores, 0, per_row=self.evaluator.per_row)
         return self._with_results(point, outcomes, Figures.of(outcomes, self.rows))

@@ -50,7 +50,7 @@ from emsco.plotting.trade_offs import draw_front
 from emsco.plotting.workflow import draw_cascade
 from emsco.scoring.error_costs import ErrorCosts, Total
 from emsco.scoring.pareto import tie_groups
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.stats.promises import Promise, promises_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def from_scores(
         cls,
         designs: Designs,
-        scores: Scores,
+        scores: Counts,
         costs: FeatureCosts,
         min_confidence: MinConfidence,
         n_tied: IntArray | None = None,

@@ -21,7 +21,7 @@ from emsco.designs.thresholds import plain
 from emsco.scoring.by_class import ByClass, is_beyond
 from emsco.scoring.comparisons import Comparison
 from emsco.scoring.error_costs import ErrorCosts, Total
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
 _FEWEST = 10  # rows of an exit that tell whether a stage is too sure
@@ -139,7 +139,7 @@ class ParetoPoint(Objectives):
 
     @classmethod
     def from_scores(
-        cls, design: Design, scores: Scores, i: int, n_tied: int = 1, per_row: float = 1
+        cls, design: Design, scores: Counts, i: int, n_tied: int = 1, per_row: float = 1
     ) -> Self:
         """Build the point of a design from entry `i` of `scores`.
 

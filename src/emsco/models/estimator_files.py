@@ -20,6 +20,7 @@ from emsco._base.text import first_line
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.data.rows import LARGEST
 from emsco.errors import DataError, FileError, ParameterError, not_installed
+from emsco.models.stage_models import rising_inputs
 
 _DECIMALS = 12
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
@@ -203,16 +204,6 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
             return skops.loads(content, trusted=sorted(needed))
         except Exception as error:  # again, many kinds for damaged bytes
             raise _damaged(where, first_line(error)) from error
-
-
-def rising_inputs(fields: Fields, n_inputs: int) -> IntArray:
-    """Read the inputs of a model from a file and check them."""
-    n_read = len(fields.items("inputs"))
-    inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
-    if not n_read or not (np.diff(inputs) > 0).all():
-        fields.refuse("inputs", "rising numbers, at least one", inputs.tolist())
-    inputs.setflags(write=False)
-    return inputs
 
 
 def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:

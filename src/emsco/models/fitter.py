@@ -2,8 +2,9 @@
 
 To add a kind, derive from `Fitter` in a file of its own and register it in `emsco.models.kinds`. A
 fitter needs `models`. One that answers for many subsets more cheaply than by asking model after
-model overrides `answer`, and one that keeps models themselves also `fit` and `answers`. All kinds
-keep to tests/models/test_kinds.py.
+model overrides `answer`, and one that keeps models themselves also `fit` and `answers`. Missing
+values are filled before a fitter sees its rows; one that reads gaps itself, or needs `FitOptions`,
+overrides `open`. All kinds keep to tests/models/test_kinds.py.
 """
 
 from __future__ import annotations
@@ -65,13 +66,17 @@ class Fitter(ABC):
     def models(self, subsets: BoolArray, report: Report | None = None) -> Sequence[Any]:
         """Fit a `Model` to each subset, shape (n_subsets, n_inputs).
 
-        ``report(done, total)`` is called between fits. It may raise to stop fitting.
+        ``report(done, total)`` is called between fits, if these take time. It may raise to stop
+        fitting.
         """
 
     def answer(
         self, subsets: BoolArray, report: Report | None = None
     ) -> Generator[tuple[LabelArray, FloatArray], None, None]:
-        """Fit each subset; yield its model's answers about the scored rows, one after the other."""
+        """Fit each subset; yield its model's answers about the scored rows, one after the other.
+
+        They have the bits of the model's `probabilities`, whichever way they are found.
+        """
         for model in self.models(subsets, report):
             shares = model.probabilities(self.rows.scored)
             yield shares.argmax(axis=1).astype(np.uint8), shares.max(axis=1)
@@ -126,6 +131,7 @@ class Fitter(ABC):
     def seconds_per_fit(self) -> float | None:
         """Estimate the time per model on one core, to a factor of a few; None if unknown.
 
+        Where it is unknown, `search="auto"` proves a front only if few subsets are to be fitted.
         A trial fit would make the choice of a search depend on the machine, and the same data must
         lead to the same search everywhere.
         """

@@ -1,4 +1,4 @@
-"""The kinds of stage models, by the name of their family: a line each."""
+"""The kinds of stage models, each a line under its name, which is the `family` of its models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 
 class Kind(NamedTuple):
-    """Where a kind's `Fitter` is and where its models are, as "module:class", and its name.
+    """Where a kind's `Fitter` is and where its models are, and words for it.
 
-    Both are imported when they are needed: to decide, a program needs no fitter.
+    Both are given as "module:class" of this package, and imported when they are needed: to
+    decide, a program needs no fitter.
     """
 
     fitter: str

@@ -228,6 +228,16 @@ class LinearModels(StageModels):
         return confidence_of
 
 
+def rising_inputs(fields: Fields, n_inputs: int) -> IntArray:
+    """Read the "inputs" of a model from a file: rising numbers, at least one."""
+    n_read = len(fields.items("inputs"))
+    inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
+    if not n_read or not (np.diff(inputs) > 0).all():
+        fields.refuse("inputs", "rising numbers, at least one", inputs.tolist())
+    inputs.setflags(write=False)
+    return inputs
+
+
 def n_outputs_of(n_classes: int) -> int:
     """Logits per row for this number of classes: two classes need only one."""
     return 1 if n_classes == 2 else n_classes

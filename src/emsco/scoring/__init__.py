@@ -1,4 +1,4 @@
-"""Scores of designs: answers of stage models, outcomes by row, and counts of them.
+"""What designs are worth: answers of stage models, outcomes by row, and counts of them.
 
 `Answers`, `Outcomes` and `Counts` are public, for scores and searches of one's own.
 """

@@ -31,19 +31,17 @@ from emsco.scoring.bits import RowBits
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.outcomes import Outcomes as Outcomes
 from emsco.scoring.rows import ScoredRows
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts as Counts
 from emsco.scoring.walk import Walk
 
 __all__ = ["Answers", "Counts", "Outcomes"]
-
-Counts = Scores
 
 
 class Answers:
     """Answers of logistic stage models for the scored rows, for any subset of the features.
 
     The model of a subset is fitted on first use, on the training rows. Searches, scores and
-    thresholds share it.
+    thresholds share it. Other kinds of models, gaps and prices by row need `EMSCOClassifier`.
 
     Parameters
     ----------
@@ -63,6 +61,7 @@ class Answers:
     ----------
     costs : FeatureCosts
     classes : ndarray of shape (n_classes,)
+        The labels, sorted; `Outcomes.given` has positions in it.
     n_rows : int
         Number of scored rows.
     """
@@ -104,12 +103,13 @@ class Answers:
 
         Parameters
         ----------
-        bought : array-like of bool, shape (n_subsets, n_features)
+        bought : array-like of bool, shape (n_subsets, n_features) or (n_features,)
             Features that each model reads, at least one.
 
         Returns
         -------
         labels, confidences : ndarray of shape (n_subsets, n_scored)
+            Also of a single subset.
         """
         given = np.atleast_2d(np.asarray(bought, dtype=object))
         n_features, subsets = len(self.costs.names), given == 1
@@ -131,8 +131,14 @@ class Answers:
         designs : array-like of int, shape (n_designs, n_features)
             Stage of each feature, from 0; -1 is never.
         min_confidence : float or dict
-            A row leaves at the first stage that is so confident.
+            A row leaves at the first stage that is so confident; a dict has a number for each
+            label.
         """
+        for one in designs if isinstance(designs, list | tuple) else [designs]:
+            if isinstance(one, Design) and one.thresholds is not None:
+                raise ParameterError(
+                    f"designs must have no thresholds of their own, got {one!r}; ask `outcomes`."
+                )
         chains = self._chains(designs)
         # Room for the deepest design, so that counts of any designs can be joined.
         return self._evaluator(min_confidence, len(self.costs.names)).score(chains)

@@ -16,7 +16,7 @@ from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.scoring.bits import RowBits
-from emsco.scoring.scores import CostLimits, Scores
+from emsco.scoring.scores import CostLimits, Counts
 
 
 class Evaluator:
@@ -35,7 +35,7 @@ class Evaluator:
     limits : CostLimits or None
         Limits on costs and delays. Designs above them are not feasible.
     per_row : float
-        Units that a scored row of weight 1 counts in `Scores.n_rows`.
+        Units that a scored row of weight 1 counts in `Counts.n_rows`.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Evaluator:
         del other.bits, other._designs, other._subsets, other._counts
         return other
 
-    def score(self, designs: Designs) -> Scores:
+    def score(self, designs: Designs) -> Counts:
         """Score chains; scores keep their order."""
         # With a single threshold, stages say all.
         keys = keys_of(designs.stages) if self.grid.is_single else designs.keys
@@ -115,7 +115,7 @@ class Evaluator:
         exits, correct_exits = counts[:, :, ahead:]
         paid, n_rows = self._paid(designs), self.bits.n_rows
         spent = (exits * paid).sum(axis=1) + (n_rows - exits.sum(axis=1)) * paid[:, -1]
-        scores = Scores(
+        scores = Counts(
             n_rows,
             exits,
             correct_exits,
@@ -128,7 +128,7 @@ class Evaluator:
         excess = self.limits.excess(self.limited(designs, scores), self.costs)
         return replace(scores, excess=excess)
 
-    def limited(self, designs: Designs, scores: Scores) -> FloatArray:
+    def limited(self, designs: Designs, scores: Counts) -> FloatArray:
         """What limits are about, in their order: mean and worst cost, mean and worst delay.
 
         The worst case of a chain is a rejected row with the highest prices.

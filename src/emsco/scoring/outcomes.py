@@ -18,15 +18,16 @@ class Outcomes:
     Attributes
     ----------
     given : ndarray of shape (n_scored,)
-        Position of the label that the row gets; the number of classes if it is rejected.
+        Position of the label that the row gets among the sorted classes; the number of classes if
+        the row is rejected.
     stage : ndarray of shape (n_scored,)
         Last stage that the row comes to, from 0.
     confidence : ndarray of shape (n_scored,)
-        Confidence there.
+        How sure that stage is of the likeliest label, also if the row is rejected.
     after : ndarray of shape (n_stages,)
-        Cost of a row after each stage, without what it pays by its own prices.
+        What rows have paid after each stage, without prices that differ from row to row.
     by_price : ndarray of shape (n_scored,) or None
-        What the row pays by these, if it has such.
+        What each row pays by such prices, if there are any.
     """
 
     given: LabelArray

@@ -9,7 +9,7 @@ import numpy as np
 from emsco._base.objectives import balanced_length
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.designs.population import Designs
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 _LENGTH_DECIMALS = 12
 _NEAR = 1e-12  # means of shares this near to each other may be equal; rounding errors are smaller
@@ -40,7 +40,7 @@ def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
     return np.array([ranks[key] for key in keys], dtype=np.int64)[place.reshape(-1)]
 
 
-def exact_objectives(scores: Scores) -> FloatArray:
+def exact_objectives(scores: Counts) -> FloatArray:
     """Coverage, accuracy and cost of each design as float64 columns; larger is better.
 
     The numbers are ordered exactly as the objectives are, with the same ties.
@@ -61,7 +61,7 @@ def exact_objectives(scores: Scores) -> FloatArray:
     return np.column_stack([scores.accepted, accuracy, -cost]).astype(np.float64)
 
 
-def front_mask(scores: Scores) -> BoolArray:
+def front_mask(scores: Counts) -> BoolArray:
     """Whether each design is on the front. Designs with equal objectives share the answer.
 
     A design within the limits dominates all designs above them. Among the latter, those
@@ -77,7 +77,7 @@ def front_mask(scores: Scores) -> BoolArray:
     return mask
 
 
-def tie_groups(scores: Scores) -> IntArray:
+def tie_groups(scores: Counts) -> IntArray:
     """Group number of each design; designs with equal objectives share one."""
     objectives = exact_objectives(scores)
     groups: IntArray = np.unique(objectives, axis=0, return_inverse=True)[1].reshape(-1)
@@ -98,12 +98,12 @@ def longest_first(designs: Designs, lengths: FloatArray) -> IntArray:
     return order
 
 
-def best_balanced_first(designs: Designs, scores: Scores, total_cost: float) -> IntArray:
+def best_balanced_first(designs: Designs, scores: Counts, total_cost: float) -> IntArray:
     """Sort designs by balanced score, the best first; equal ones by simplicity."""
     return longest_first(designs, balanced_scores(scores, total_cost))
 
 
-def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
+def balanced_scores(scores: Counts, total_cost: float) -> FloatArray:
     """Balanced score of each design."""
     length: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
     return length

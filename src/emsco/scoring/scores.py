@@ -1,4 +1,4 @@
-"""Scores of designs: whole-number counts, the objectives that follow from them, limits."""
+"""Counts of what designs do, the objectives that follow from them, and limits."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class CostLimits:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """Results of designs on the scored rows.
+class Counts:
+    """What designs do with the scored rows, as sums: an entry for each design.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Scores:
         """Mean cost of all rows, including rejected ones."""
         return self.spent / (self.per_one * self.n_rows)
 
-    def errors_behind(self, one: Scores) -> FloatArray:
+    def errors_behind(self, one: Counts) -> FloatArray:
         """Standard errors by which designs are behind one, in coverage or accuracy; 0 if in none.
 
         The errors are those of the coverage and the accuracy of that one design.

@@ -13,7 +13,7 @@ from emsco.scoring.pareto import (
     simplest_first,
     tie_groups,
 )
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 _MOST_VECTORS, _MOST_ANSWERING = 500, 200  # of designs that reject some rows, and of the others
 _WIDER = 1.1  # growth of boxes that are too many
@@ -36,10 +36,10 @@ class Archive:
     def __init__(self, total_cost: float) -> None:
         # Designs, their scores, positions of the front in them, and how many tie with each of it.
         # One attribute, so that Ctrl-C cannot leave parts that do not match.
-        self._kept: tuple[Designs, Scores, IntArray, IntArray] | None = None
+        self._kept: tuple[Designs, Counts, IntArray, IntArray] | None = None
         self._total_cost = total_cost
 
-    def add(self, designs: Designs, scores: Scores) -> bool:
+    def add(self, designs: Designs, scores: Counts) -> bool:
         """Add designs; return whether one on the front has new objectives.
 
         A design that is kept already, or comes twice, is kept once.
@@ -48,7 +48,7 @@ class Archive:
         if self._kept is not None:
             n_before = len(self._kept[0])
             designs = Designs.concatenate([self._kept[0], designs])
-            scores = Scores.concatenate([self._kept[1], scores])
+            scores = Counts.concatenate([self._kept[1], scores])
         on_front, answers_all = front_mask(scores), scores.coverage == 1
         parts = []
         for which, most in ((answers_all, _MOST_ANSWERING), (~answers_all, _MOST_VECTORS)):
@@ -68,7 +68,7 @@ class Archive:
         return bool((~np.isin(group[places >= n_before], group[places < n_before])).any())
 
     @property
-    def _content(self) -> tuple[Designs, Scores, IntArray, IntArray]:
+    def _content(self) -> tuple[Designs, Counts, IntArray, IntArray]:
         if self._kept is None:
             raise RuntimeError("tell() the scores of the first designs first.")
         return self._kept
@@ -78,7 +78,7 @@ class Archive:
         """The non-dominated designs that are kept."""
         return self._content[0]
 
-    def front(self) -> tuple[Designs, Scores]:
+    def front(self) -> tuple[Designs, Counts]:
         """The simplest design of each objective vector, the best balanced first."""
         designs, scores, front, _ = self._content
         return designs[front], scores[front]
@@ -87,12 +87,12 @@ class Archive:
         """Number of designs kept with the objectives of each design of `front`."""
         return self._content[3]
 
-    def points(self, scores: Scores) -> FloatArray:
+    def points(self, scores: Counts) -> FloatArray:
         """Coverage, accuracy and share of the total cost saved, of each design."""
         saved = 1 - scores.cost / (self._total_cost or 1.0)
         return np.column_stack([scores.coverage, scores.accuracy, saved])
 
-    def _thinned(self, scores: Scores, max_vectors: int) -> IntArray:
+    def _thinned(self, scores: Counts, max_vectors: int) -> IntArray:
         """Positions of at most about `max_vectors` objective vectors, with all their ties.
 
         The objectives are divided into boxes, as small as `max_vectors` allows. Of the vectors in a

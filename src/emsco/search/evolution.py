@@ -12,7 +12,7 @@ from emsco.designs.grid import ThresholdGrid
 from emsco.designs.population import Designs
 from emsco.designs.slots import UNBOUNDED, Slots
 from emsco.designs.space import DesignSpace
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.archive import Archive
 from emsco.search.loop import Stop, StopReason
 from emsco.search.operators import (
@@ -129,7 +129,7 @@ class _Pool:
         # Objectives that were seen, with coverage, accuracy and cost as three words of a key.
         self._vectors = Slots(UNBOUNDED, n_words=3)
 
-    def take(self, designs: Designs, scores: Scores, row: float) -> None:
+    def take(self, designs: Designs, scores: Counts, row: float) -> None:
         """Add designs; `row` is the share of one row."""
         accuracy = np.round(scores.accuracy, _DECIMALS)
         vectors = np.column_stack([scores.accepted, accuracy, scores.spent])
@@ -182,7 +182,7 @@ class EvolutionSearch:
     total_cost : float
         Cost of buying all features in one stage.
     per_row : float
-        Units that a scored row of weight 1 counts in `Scores.n_rows`.
+        Units that a scored row of weight 1 counts in `Counts.n_rows`.
     grid : ThresholdGrid, optional
         Thresholds that stages may have; by default all have the same.
 
@@ -233,7 +233,7 @@ class EvolutionSearch:
         """Propose designs to score next, all of them new."""
         return self._asked
 
-    def tell(self, scores: Scores) -> None:
+    def tell(self, scores: Counts) -> None:
         """Take the scores of the designs last asked for, and breed the next ones."""
         self._same_front += 1
         self._take(self._asked, scores)
@@ -247,11 +247,11 @@ class EvolutionSearch:
                 self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
 
     @property
-    def front(self) -> tuple[Designs, Scores]:
+    def front(self) -> tuple[Designs, Counts]:
         """The simplest design of each non-dominated objective vector, the best balanced first."""
         return self.archive.front()
 
-    def _take(self, designs: Designs, scores: Scores) -> None:
+    def _take(self, designs: Designs, scores: Counts) -> None:
         """Add scored designs to the front and to the pool."""
         if self.archive.add(designs, scores):
             self._same_front = 0
@@ -375,7 +375,7 @@ class EvolutionSearch:
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
         return flat[first[:most_subsets]]
 
-    def take_chains(self, designs: Designs, scores: Scores) -> None:
+    def take_chains(self, designs: Designs, scores: Counts) -> None:
         """Take designs that were made of fitted subsets, and their scores."""
         self._linked_at = self.generation
         if self._nearby:

@@ -21,7 +21,7 @@ from emsco.designs.chromosomes import NEVER
 from emsco.designs.population import Designs
 from emsco.errors import MemoryLimitError
 from emsco.scoring.pareto import front_mask, tie_groups
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.loop import Stop, StopReason
 from emsco.search.subsets import Subsets
 
@@ -70,7 +70,7 @@ class LabelFront:
 
 def front_of_chains(
     subsets: Subsets,
-    known: Scores | None = None,
+    known: Counts | None = None,
     memory_limit: int = 2**30,
     n_jobs: int = 1,
     report: Callable[[LabelFront], None] | None = None,
@@ -82,7 +82,7 @@ def front_of_chains(
     Parameters
     ----------
     subsets : Subsets
-    known : Scores, optional
+    known : Counts, optional
         Designs scored before, by any search. Everything that they dominate is skipped, which saves
         time and never changes the result.
     memory_limit : int
@@ -141,7 +141,7 @@ class _Engine:
     def __init__(
         self,
         subsets: Subsets,
-        known: Scores | None,
+        known: Counts | None,
         memory_limit: int,
         n_jobs: int,
         last: Sequence[int],
@@ -293,7 +293,7 @@ def _best_of(designs: Any, subsets: Subsets) -> Any:
         return designs
     accepted, wrong = designs.accepted[:, None], designs.wrong[:, None]
     spent = designs.spent if subsets.slack else designs.spent.astype(np.int64)
-    scores = Scores(subsets.n_rows, accepted, accepted - wrong, spent)
+    scores = Counts(subsets.n_rows, accepted, accepted - wrong, spent)
     front = np.flatnonzero(front_mask(scores))
     _, first, group = np.unique(tie_groups(scores[front]), return_index=True, return_inverse=True)
     best = designs[front[first]]

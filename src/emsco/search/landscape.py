@@ -10,7 +10,7 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.counts import tally_designs
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.subsets import Subsets
 
 _PARTS = 64  # parts of the work, for any number of threads
@@ -99,5 +99,5 @@ def landscape_of(subsets: Subsets, per_one: float, n_jobs: int) -> Landscape:
         n_designs,
         cheapest / per_one / n_rows,
         total[accepted, correct] / n_designs / per_one / n_rows,
-        front_mask(Scores(n_rows, accepted[:, None], correct[:, None], cheapest)),
+        front_mask(Counts(n_rows, accepted[:, None], correct[:, None], cheapest)),
     )

@@ -15,7 +15,7 @@ from emsco._base.typing import WordArray
 from emsco.designs.population import Designs
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.evolution import MOST_FEATURES, EvolutionSearch
 from emsco.search.labels import LabelFront, front_of_chains
 from emsco.search.loop import SearchResult, run_search
@@ -70,7 +70,7 @@ def most_subsets(evaluator: Evaluator) -> int:
     return max(64, int(np.sqrt(_WORK / per_pair)))
 
 
-def link(evaluator: Evaluator, space: DesignSpace, subsets: WordArray, front: Scores) -> Designs:
+def link(evaluator: Evaluator, space: DesignSpace, subsets: WordArray, front: Counts) -> Designs:
     """Return the best designs made of fitted subsets, of which `subsets` are promising.
 
     In a small space with one threshold, where everything is bought, these are the best of all
@@ -92,7 +92,7 @@ def linked_front(
     evaluator: Evaluator,
     space: DesignSpace,
     words: WordArray,
-    front: Scores | None = None,
+    front: Counts | None = None,
     width: int = _WIDTH,
 ) -> Designs:
     """Return the best designs made of these subsets, one for each vector of objectives.
@@ -111,7 +111,7 @@ def linked_front(
 
 
 def _front_of(
-    subsets: Subsets, front: Scores | None, last: Sequence[int], width: int = 0
+    subsets: Subsets, front: Counts | None, last: Sequence[int], width: int = 0
 ) -> LabelFront:
     """Return the front of chains of some subsets."""
     found = front_of_chains(subsets, front, _BYTES, last=last, width=width)

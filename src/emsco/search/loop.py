@@ -17,7 +17,7 @@ from emsco._base.typing import IntArray
 from emsco.designs.population import Designs
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.archive import Archive
 
 _FIRST = 2.0  # seconds that the first designs have at least, whatever the time limit
@@ -126,13 +126,13 @@ class Search(Protocol):
         """All non-dominated designs scored so far, if the search keeps them."""
 
     @property
-    def front(self) -> tuple[Designs, Scores]:
+    def front(self) -> tuple[Designs, Counts]:
         """The non-dominated designs found so far, best first."""
 
     def ask(self) -> Designs:
         """Propose designs to score next."""
 
-    def tell(self, scores: Scores) -> None:
+    def tell(self, scores: Counts) -> None:
         """Take the scores of the designs last proposed."""
 
 
@@ -142,7 +142,7 @@ class SearchRecord:
 
     generation: int
     best: Designs
-    best_scores: Scores
+    best_scores: Counts
     n_front: int
     n_designs: int
     n_subsets: int
@@ -153,7 +153,7 @@ class SearchRecord:
         cls,
         generation: int,
         designs: Designs,
-        scores: Scores,
+        scores: Counts,
         evaluator: Evaluator,
         seconds: float,
     ) -> Self:
@@ -185,7 +185,7 @@ class SearchResult:
     """
 
     designs: Designs
-    scores: Scores
+    scores: Counts
     records: tuple[SearchRecord, ...]
     stop_reason: StopReason
     n_tied: IntArray | None = None
@@ -233,7 +233,7 @@ def run_search(
     # Until one is within the limits on designs, it does not.
     first, least, may_stop = Archive(evaluator.costs.total), max(limit, _FIRST), False
 
-    def score(designs: Designs) -> Scores:
+    def score(designs: Designs) -> Counts:
         return evaluator.score(designs)
 
     def is_over() -> bool:

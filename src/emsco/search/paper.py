@@ -11,13 +11,13 @@ from numpy.random import Generator
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.designs.population import Designs
 from emsco.scoring.pareto import aggregates, exact_objectives, longest_first
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 from emsco.search.loop import Stop, StopReason
 from emsco.search.operators import initial_population, mutate, recombine, select
 from emsco.search.settings import SearchSettings
 
 
-def pareto_levels(scores: Scores) -> IntArray:
+def pareto_levels(scores: Counts) -> IntArray:
     """Non-domination level of each design: 0 if no other design dominates it.
 
     Designs above the limits come after all others, ordered by how far they exceed them.
@@ -47,7 +47,7 @@ class Ranking:
 
     @classmethod
     def from_scores(
-        cls, designs: Designs, scores: Scores, smallest_cost: float, epsilon: float = 0.01
+        cls, designs: Designs, scores: Counts, smallest_cost: float, epsilon: float = 0.01
     ) -> Self:
         """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
         level = pareto_levels(scores)
@@ -107,8 +107,8 @@ class PaperLoop:
         self._space = settings.space(n_features)
         self._smallest_cost, self._settings, self._rng = smallest_cost, settings, rng
         self._size, self._same_best = settings.population_size, 0
-        self._elite: tuple[Designs, Scores] | None = None
-        self._front: tuple[Designs, Scores] | None = None
+        self._elite: tuple[Designs, Counts] | None = None
+        self._front: tuple[Designs, Counts] | None = None
         stages = np.zeros((1, n_features), dtype=np.int16)
         if self._space.size > 1:
             stages = initial_population(self._size, self._space, settings.stage_bias, rng)
@@ -118,12 +118,12 @@ class PaperLoop:
         """Propose designs to score next: the initial population, later the children."""
         return self._asked
 
-    def tell(self, scores: Scores) -> None:
+    def tell(self, scores: Counts) -> None:
         """Take the scores of the designs last asked for, and breed the next generation."""
         designs, settings = self._asked, self._settings
         if self._elite is not None:
             designs = Designs.concatenate([self._elite[0], designs])
-            scores = Scores.concatenate([self._elite[1], scores])
+            scores = Counts.concatenate([self._elite[1], scores])
         self.generation += 1
         ranking = Ranking.from_scores(designs, scores, self._smallest_cost, settings.epsilon)
         distinct = ranking.distinct
@@ -154,7 +154,7 @@ class PaperLoop:
         return Designs.of(mutate(children, rate, settings.stage_bias, space, rng))
 
     @property
-    def front(self) -> tuple[Designs, Scores]:
+    def front(self) -> tuple[Designs, Counts]:
         """The distinct non-dominated designs of the current generation, fittest first."""
         if self._front is None:
             raise RuntimeError("tell() the scores of the initial population first.")

@@ -23,7 +23,7 @@ from emsco.designs.chromosomes import subsets_of_words, words_of_subsets
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 _AT_ONCE = 2**13  # subsets to fit between two checks
 _LINES = 1024  # about as many steps of rows tell known designs apart
@@ -167,7 +167,7 @@ class Subsets:
         """What is known of designs is told apart by steps of 2 ** shift rows."""
         return max(0, (self.n_rows // _LINES).bit_length())
 
-    def known(self, front: Scores | None = None) -> FloatArray:
+    def known(self, front: Counts | None = None) -> FloatArray:
         """What is known by so many accepted and wrong rows: the least cost of a design as good."""
         n_lines = (self.n_rows >> self.shift) + 2
         known = np.full((n_lines, n_lines), self.most_spent)

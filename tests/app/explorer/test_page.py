@@ -22,7 +22,7 @@ from emsco.app.files.sources import FitFiles
 from emsco.app.runs.fit import fit_files
 from emsco.designs.population import Designs
 from emsco.errors import FileError
-from emsco.scoring.scores import Scores
+from emsco.scoring.scores import Counts
 
 NASTY = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "α & \u2028 'β'\ud800")
 
@@ -152,7 +152,7 @@ def test_many_designs_stay_a_few_hundred_bytes_each():
     rng = np.random.default_rng(0)
     designs = Designs.of(np.array([rng.permutation(20) // 5 for _ in range(500)], np.int16))
     exits = rng.integers(0, 250, (500, 4))
-    scores = Scores(1000, exits, exits, rng.integers(1000, 9999, 500))
+    scores = Counts(1000, exits, exits, rng.integers(1000, 9999, 500))
     front = ParetoFront.from_scores(designs, scores, FeatureCosts.from_array(np.ones(20)), 0.8)
     assert len(scripts_of(front.to_html())["data"]) < 500 * 250
 
