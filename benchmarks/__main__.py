@@ -17,7 +17,6 @@ BENCHMARKS = {
     "counting": "fits that count what designs do with rows; --beside: those of other sources",
     "engine": "fits and counts of designs, beside plain twins",
     "fit": "default fits beside one boosted model, or beside other sources of emsco",
-    "rule": "what the default deploys by other margins, on rows that were held out",
     "search": "how much of the true front a search finds; single rows and tables decided",
     "service": "cases a second of the service, beside requests that do nothing",
     "start": "seconds until emsco has started, and the megabytes of what it needs",

@@ -25,7 +25,6 @@ from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, PaperSearch
 from emsco.errors import DataError
-from emsco.front.economical import is_good_enough
 from emsco.metrics import make_selective_scorer
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.evolution import EvolutionSearch
@@ -391,7 +390,7 @@ def test_more_stages_than_features_are_as_many_as_there_are(table, search):
 def test_the_economical_point_is_deployed_by_default(table):
     clf = quick().fit(*table)
     assert clf.point_ is clf.front_.economical()
-    assert is_good_enough(clf.point_)
+    assert clf.point_.versus_everything.shortfall <= 0.5
     assert clf.point_.cost < clf.front_.costs.total
 
 
@@ -427,6 +426,14 @@ def test_settings_of_the_papers_classifier_may_be_overridden():
     clf = EMSCOClassifier.paper(min_confidence=0.9, search="exact", costs=[1, 2])
     assert (clf.min_confidence, clf.search, clf.costs) == (0.9, "exact", [1, 2])
     assert (clf.prefer, clf.allow_exclusion) == ("fittest", False)
+
+
+def test_one_point_is_the_choice_of_the_economical_rule():
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = quick(search="evolution", generations=15, random_state=1).fit(X, y)
+    (chosen,) = (point for point in clf.front_ if point.is_economical)
+    assert clf.point_ is clf.front_.economical() is chosen
+    assert clf.front_.deployed == clf.front_.position(chosen)
 
 
 # Bad input

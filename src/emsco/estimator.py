@@ -65,7 +65,7 @@ class EMSCOClassifier(TableClassifier):
     prefer : {"economical", "one_standard_error", "accurate", "balanced", "fittest", "knee"} or dict
         The point of the front to deploy. The names are methods of `ParetoFront`. "economical" is
         the cheapest design that answers everyone as well as buying everything does, in accuracy
-        and in the mean share found of the classes, beyond luck. With a number or a dict as
+        and in the share found of each class, beyond noise. With a number or a dict as
         `min_confidence` or `reject_below`, it is compared with everything at that confidence.
         "one_standard_error" is the simplest of those nearly as good as the best; "fittest" is the
         paper's choice. A dict holds limits for `ParetoFront.select`, such as

@@ -193,6 +193,8 @@ WRONG_FRONTS = [
     ((*P, "exit_confidence"), [0.9, 0.9]),
     ((*P, "exit_confidence", 1), 1.5),
     ((*P, "shortlisted"), 0),
+    ((*P, "is_simplified"), None),
+    ((*P, "is_simplified"), True),
     (("everything",), {}),
     (("everything",), []),
     (("everything", 0), 5),
@@ -304,7 +306,7 @@ class TestLies:
                 load_body(tmp_path, kind, changed(body, path, {"some": "thing"}))
             lacking = copy.deepcopy(body)
             del at(lacking, path[:-1])[path[-1]]
-            if path not in optional and path[-1] != "expected":
+            if path not in optional and path[-1] not in ("expected", "is_economical"):
                 with pytest.raises(FileError, match=r"body\.json"):
                     load_body(tmp_path, kind, lacking)
 

@@ -97,9 +97,11 @@ def test_forks_go_with_their_designs():
     trees = Designs(some.stages[:2], some.levels[:2], ("one", "two"))
     both = Designs.concatenate([some, trees])
     assert both.forks == (None, None, None, "one", "two")
+    assert both.are_chains.tolist() == [True] * 3 + [False] * 2
     assert both[[4, 0]].forks == ("two", None)
     assert both[3:].with_last_level(1).forks == ("one", "two")
     assert Designs.concatenate([some, some[:1]]).forks is None
+    assert both[both.are_chains].distinct().tolist() == [0, 1, 2]
     for compare in (Designs.distinct, Designs.sorted):
         with pytest.raises(ParameterError, match="got one that branches"):
             compare(trees)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import count
 from textwrap import dedent
 from time import process_time
 
@@ -18,6 +19,8 @@ from emsco import Cascade, EMSCOClassifier, ParetoFront, RefinementEnd
 from emsco.errors import EMSCOWarning, InterruptedWarning, ParameterError
 from emsco.fitting import fit
 from emsco.fitting.fit import Deadline
+from emsco.front import economical
+from emsco.front.assessment import Assessor
 from emsco.models.boosting.fitters import BoostingFitter
 from emsco.models.stage_models import LinearModels, SeparateModels, parts_of
 from emsco.scoring.by_class import ByClass
@@ -156,7 +159,7 @@ class TestFinish:
         X, y = crossed()
         tree = DecisionTreeClassifier(max_depth=4)
         clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
-        assert isinstance(clf.choose("accurate").cascade_.models, SeparateModels)
+        assert isinstance(clf.cascade_.models, SeparateModels)
         assert "searched with logistic regression" in str(clf.refinement_)
         assert "got DecisionTreeClassifier(max_depth=4) of their own" in str(clf.refinement_)
         assert not clf.front_.proven
@@ -253,6 +256,22 @@ class TestTimeLimit:
         late = EMSCOClassifier(**settings, time_limit=1e-3).fit(X, y)
         assert 1 <= len(late.front_) <= 12
         assert late.point_.expected is not None
+
+
+def test_simplifying_a_design_of_many_features_ends_when_time_is_over(monkeypatch):
+    tried, looks, judged = [], count(), Assessor.judged
+
+    def noted(self, designs, start):
+        tried.append(len(designs))
+        return judged(self, designs, start)
+
+    monkeypatch.setattr(Assessor, "judged", noted)
+    monkeypatch.setattr(economical.Simplifier, "_like_everything", lambda *_: None)
+    monkeypatch.setattr(economical, "_AT_ONCE", 2)
+    monkeypatch.setattr(Deadline, "is_over", lambda *_: next(looks) >= 3)
+    X, _ = linear(600, n_features=8)
+    EMSCOClassifier(**LIMITED | {"max_stages": 1, "branches": 1}).fit(X, X.sum(axis=1) > 0)
+    assert 1 < sum(tried) <= 1 + 2 * 2  # the start, and what comes before the fourth look
 
 
 def test_a_front_is_thinned_where_rows_are_many_and_the_fit_says_so(monkeypatch, capsys):

@@ -396,11 +396,23 @@ def test_the_economical_rule_is_followed_in_each_bag():
     spent = np.repeat(rng.uniform(0.1, 0.9, n_designs)[:, None], n_rows, axis=1)
     spent[-1] = 1.0  # the last one buys everything
     figures = _figures(correct, rng.integers(0, 2, n_rows), spent=spent)
-    rules = ChoiceRules(figures, np.arange(n_designs), 1.0)
-    chosen = rules.economical(n_designs - 1, np.full((2, n_designs), 0.05))
+    rules = ChoiceRules(figures, np.arange(n_designs), 1.0, everything=n_designs - 1)
     accuracy, bags = figures.accuracy[0], np.arange(figures.bags.n_bags)
-    ahead = accuracy[bags, chosen] - accuracy[:, -1]
-    assert (ahead[chosen != n_designs - 1] >= -0.5 * 0.05 - 1e-6).all()
-    assert np.median(ahead) >= 0.75 * 0.05
-    assert figures.cost[0][bags, chosen].mean() < 0.8
-    assert figures.luck(chosen)[1] > 0.03
+    for tolerated, ahead in ((0.0, 0.0), (-1.0, 0.05)):
+        chosen = rules.economical(n_designs - 1, np.full(3, 0.05), tolerated)
+        buys_all = chosen == n_designs - 1
+        lead = accuracy[bags, chosen] - accuracy[:, -1]
+        assert (lead[~buys_all] >= ahead - 1e-6).all()
+        assert figures.cost[0][bags, chosen].mean() < 0.8
+        assert figures.luck(chosen)[1] > 0.03
+
+
+def test_how_far_a_choice_is_behind_everything_is_measured_on_rows_outside():
+    truth = np.arange(40) % 4 == 0
+    correct = np.stack([np.ones(40), ~truth])  # the other one misses the rarer class
+    figures = _figures(correct, truth.astype(int))
+    n_bags = figures.bags.n_bags
+    accuracy, common, rare = figures.behind_outside(np.ones(n_bags, dtype=int), 0)
+    assert (common, rare) == (0, 1)
+    assert accuracy == pytest.approx(0.25, abs=0.03)
+    assert figures.behind_outside(np.zeros(n_bags, dtype=int), 0).tolist() == [0, 0, 0]

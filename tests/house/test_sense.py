@@ -59,12 +59,11 @@ def test_what_everything_finds_is_nearly_found_for_less(share):
 def test_the_deployed_design_is_next_to_as_cheap_as_any_that_is_not_worse(share):
     clf, _, _ = fitted(share)
     total = clf.front_.costs.total
-    for point in clf.front_:
-        versus = point.versus_everything
-        found, error = versus.mean_found
-        is_better = versus.values[1] > 0.76 * versus.errors[1] and found > 0.76 * error
-        if is_better and versus.values[0] >= 0 and point.is_informative:
-            assert clf.point_.cost <= point.cost + 0.02 * total
+    # The rule may ask for a lead of a standard error, to make up for its luck.
+    good = [p.cost for p in clf.front_ if p.versus_everything.behind <= -1]
+    if good:
+        assert clf.point_.cost <= min(good) + 0.02 * total
+    assert clf.point_.versus_everything.shortfall <= 0.5 + 1.1 + 0.1
     assert clf.point_ == clf.front_.economical()
 
 
@@ -76,7 +75,7 @@ def test_people_are_shown_few_designs_and_none_that_is_just_like_another(share):
     assert len(listed) < len(clf.front_)
     deployed = clf.front_.economical()  # listed even if another is just like it
     others = [clf.front_[i] for i in listed if clf.front_[i] is not deployed]
-    shown = [point for point in others if not point.design.buys_nothing]
+    shown = [point for point in others if not (point.is_simplified or point.design.buys_nothing)]
     for i, one in enumerate(shown):
         for other in shown[:i]:  # each is ahead of all before it in something that counts
             ahead = (

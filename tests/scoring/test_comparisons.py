@@ -69,12 +69,8 @@ def test_errors_are_the_root_of_squared_changes_as_each_row_counts_a_little_more
     assert Comparison.from_dict(Fields(there.to_dict(), "f"), 3) == there
     assert there.values == pytest.approx(difference(np.ones(len(every))), abs=1e-9)
     assert there.errors == pytest.approx(np.linalg.norm(changes, axis=0), rel=1e-4, abs=1e-7)
-    value, error = there.mean_found  # over the classes
-    assert value == pytest.approx(np.mean(there.values[3:6]), abs=1e-9)
-    of_mean = np.linalg.norm(np.mean(np.array(changes)[:, 3:6], axis=1))
-    assert error == pytest.approx(of_mean, rel=1e-4, abs=1e-7)
     assert there.values == pytest.approx(-np.array(back.values), abs=1e-12)
-    assert same.values == same.errors == (0,) * len(same.values)
+    assert same.shortfall == same.loss == max(same.errors) == 0
 
 
 @given(CASES, st.floats(0, 9), st.floats(0, 0.3))
@@ -94,3 +90,25 @@ def test_where_nothing_is_answered_or_a_class_has_no_row_shares_are_0_and_sure()
     every, nothing = (Figures.of(Outcomes(said, *at_once), scored) for said in (truth, truth + 2))
     assert nothing.values.tolist() == [0, 0, 1, 0, 0, 0, 0]
     assert every.minus(nothing) == Comparison((1, 1, 0, 1, 0, 0, 0), (0,) * 7)
+
+
+@pytest.mark.parametrize(
+    ("place", "difference", "behind", "loss"),
+    [
+        (0, (-0.2, 0.1), 2, 0.2),
+        (2, (9, 0.1), 0, 0),  # cost
+        (4, (-0.4, 0.1), 4, 0.4),  # found
+        (5, (0.3, 0.1), 3, 0.3),  # missed
+        (5, (-0.3, 0.1), 0, 0),
+        (1, (-0.3, 0.0), np.inf, 0.3),
+        (1, (-1e-15, 0.0), 0, 1e-15),  # rounding is no difference
+    ],
+)
+def test_the_worst_figure_but_cost_says_how_far_behind_it_is(place, difference, behind, loss):
+    pairs = np.array([(0.0, 0.1)] * 7)
+    pairs[place] = difference
+    comparison = Comparison(*map(tuple, pairs.T.tolist()))
+    assert comparison.behind == comparison.shortfall == pytest.approx(behind)
+    assert comparison.loss == loss
+    assert Comparison((0.2,) * 3, (0.1,) * 3).behind == pytest.approx(-2)  # ahead in all
+    assert Comparison((0.0,) * 3, (0.0,) * 3).behind == -np.inf

@@ -25,18 +25,18 @@ def rows_of(splits, weights=None, gaps="refuse", members=None):
 
 
 @pytest.mark.parametrize(
-    ("splits", "weights", "count"),
+    ("splits", "weights", "count", "count_alike"),
     [
-        (ONE, None, True),
-        (FOLDS, None, True),
-        (FOLDS * 2, None, False),
-        (OVERLAPPING, None, False),
-        (ONE, np.sqrt(1 + ROWS), False),
-        (OVERLAPPING, np.sqrt(1 + ROWS), False),
+        (ONE, None, True, True),
+        (FOLDS, None, True, True),
+        (FOLDS * 2, None, False, True),
+        (OVERLAPPING, None, False, False),
+        (ONE, np.sqrt(1 + ROWS), False, False),
+        (OVERLAPPING, np.sqrt(1 + ROWS), False, False),
     ],
 )
 def test_the_weights_of_a_row_add_up_to_its_own_and_figures_are_counts_if_all_are_1(
-    splits, weights, count
+    splits, weights, count, count_alike
 ):
     data, scored = rows_of(splits, weights)
     every = np.concatenate([rows for _, rows in splits])
@@ -48,7 +48,7 @@ def test_the_weights_of_a_row_add_up_to_its_own_and_figures_are_counts_if_all_ar
     np.testing.assert_allclose(np.bincount(scored.rows, scored.weights), own[different])
     units = np.ones(120, dtype=int) if weights is None else data.units
     assert scored.units.tolist() == units[every].tolist()
-    assert (scored.own_weights is None) == count
+    assert (scored.own_weights is None, scored.count_alike) == (count, count_alike)
 
 
 def test_a_block_misses_a_value_if_any_of_its_features_does():

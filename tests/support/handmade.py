@@ -252,7 +252,7 @@ def make_assessed_front():
 
     points = (
         judged(front[0], (0.95, 0.875, 0.8125), shortlisted=False),
-        judged(front[1], (0.9, 0.85)),
+        judged(front[1], (0.9, 0.85), is_simplified=True),
     )
     whole = make_cascade((0,) * len(NAMES))
     fitted = replace(whole.models, scaling=front.models.of_points[0].scaling)

@@ -77,6 +77,12 @@ class Designs:
         return np.array(self.stages, dtype=dtype, copy=copy)
 
     @property
+    def are_chains(self) -> BoolArray:
+        """Whether each design is a chain, without branches."""
+        forks = (None,) * len(self) if self.forks is None else self.forks
+        return np.array([fork is None for fork in forks], dtype=np.bool_)
+
+    @property
     def n_stages(self) -> IntArray:
         """Number of stages of each design, before its branch if it has one."""
         return stage_counts(self.stages)

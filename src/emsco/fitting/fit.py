@@ -41,7 +41,14 @@ from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.assessment import Assessor
 from emsco.front.averaging import seen_folds
-from emsco.front.economical import comparable, economical_of, is_good_enough
+from emsco.front.economical import (
+    TOLERATED,
+    Simplifier,
+    economical_of,
+    is_good_enough,
+    loss_of,
+    undominated,
+)
 from emsco.front.expected import OptimismCorrection
 from emsco.front.history import Generation, history_of
 from emsco.front.judgement import PendingExpected, PendingResults
@@ -562,7 +569,9 @@ class _Steps:
                 has_limit = self.deadline.limit is not None
                 if has_limit:
                     results.assess_all(report)
-                points, designs = self._points_to_choose_from(bench, results, designs)
+                points, designs, tolerated = self._economical(
+                    bench, results, correction, designs, result.scored, others
+                )
                 # By weight, as a user who always answers the same would choose.
                 commonest = int(np.bincount(data.labels, data.weights).argmax())
                 references = assessor.references(commonest)
@@ -585,6 +594,7 @@ class _Steps:
                 designs,
                 Designs.concatenate([others[:1], other_trees, others[1:]]),
                 None if self.settings.is_paper else self.settings.prefer,
+                tolerated,
                 report,
                 self._is_over,
             )
@@ -593,6 +603,8 @@ class _Steps:
             try:
                 if for_later is None:
                     _ = expected.corrected
+                if self._is_economical:
+                    every = self._undominated(assessor, every, designs, expected)
             except KeyboardInterrupt:
                 what = "the front is kept without expected figures."
                 _warn(InterruptedWarning(f"Fit interrupted; {what}"))
@@ -602,30 +614,59 @@ class _Steps:
                 expected.keep(for_later)
             return replace(front, points=tuple(every)), expected
 
-    def _points_to_choose_from(
-        self, bench: Workbench, results: PendingResults, designs: Designs
-    ) -> tuple[list[ParetoPoint], Designs]:
-        """Return the points that a rule chooses from, and their designs.
+    def _economical(
+        self,
+        bench: Workbench,
+        results: PendingResults,
+        correction: OptimismCorrection,
+        designs: Designs,
+        scored: Designs | None,
+        others: Designs,
+    ) -> tuple[list[ParetoPoint], Designs, float]:
+        """Mark the economical design if that is deployed; return points, designs and tolerance.
 
-        By money, they are those that no other beats. If the economical rule finds none that is
-        as good as buying everything, that is added.
+        The simplest design that is as good as the economical one is marked, and joins the points as
+        the last one if it is not there yet. The tolerance is that of the economical rule. Points
+        that cannot be as good as everything are left out, unless no other is.
         """
-        points, assessor, money = results.points(), results.assessor, self.settings.money
-        if money is not None:
+        points, assessor, total = results.points(), results.assessor, bench.data.costs.total
+        if self.settings.money is not None:
             results.assess(range(len(points)))
-            kept = unbeaten_by_money(points, money, bench.limits)
+            kept = unbeaten_by_money(points, self.settings.money, bench.limits)
             points, designs = [points[i] for i in kept.tolist()], designs[kept]
-        if self.settings.is_paper or self.settings.prefer != "economical":
-            return points, designs
-        results.assess(comparable(points))
-        chosen = economical_of(points, bench.data.costs.total)
-        # Deployed as a rule, so it is listed even if another is just like it.
-        points[chosen] = points[chosen].with_figures(shortlisted=True)
-        at_once = None if is_good_enough(points[chosen]) else assessor.at_once()
-        if at_once is not None and all(at_once.design != point.design for point in points):
-            points.append(at_once)
-            designs = Designs.concatenate([designs, assessor.all_at_once])
-        return points, designs
+        if not self._is_economical:
+            return points, designs, TOLERATED
+        may_be = assessor.may_be_good(points)
+        results.assess(may_be)
+        few = [points[i] for i in may_be]
+        tolerated = correction.tolerance(few, designs[may_be], others, self._is_over)
+        if not any(is_good_enough(one, tolerated) for one in few):
+            # Then the one that loses least counts, which rejects no more than others lose.
+            may_be = assessor.may_be_good(points, min(map(loss_of, few), default=1.0))
+            results.assess(may_be)
+            few = [points[i] for i in may_be]
+        simplifier = Simplifier(
+            assessor,
+            may_leave_out=self.search.allow_exclusion,
+            may_fit=bench.bank.engine.seconds_per_fit() is not None,
+            is_over=self._is_over,
+            tolerated=tolerated,
+        )
+        chains = designs[designs.are_chains]
+        simple = simplifier.simplified(few, designs[may_be], chains if scored is None else scored)
+        if simple is None:
+            deployed = may_be[economical_of(few, total, tolerated)]
+        else:
+            there = [i for i, one in enumerate(points) if one.design == simple.point.design]
+            if there:
+                deployed = there[0]
+                points[deployed] = points[deployed].with_figures(is_simplified=True)
+            else:
+                deployed = len(points)
+                points = [*points, simple.point]
+                designs = Designs.concatenate([designs, simple.found])
+        points[deployed] = points[deployed].with_figures(shortlisted=True, is_economical=True)
+        return points, designs, tolerated
 
     def _nothing(self, bench: Workbench, assessor: Assessor) -> list[ParetoPoint]:
         """Judge designs that buy nothing: one label for everyone, or none.
@@ -667,6 +708,35 @@ class _Steps:
             groups,
             self.settings.money,
         )
+
+    def _undominated(
+        self,
+        assessor: Assessor,
+        points: list[ParetoPoint],
+        designs: Designs,
+        expected: PendingExpected,
+    ) -> list[ParetoPoint]:
+        """Mark a point to be deployed instead, if it is no worse and better beyond noise."""
+        searched = points[: len(designs)]
+        first = economical_of(searched, assessor.costs.total)
+        may_be = assessor.may_find_all_of(searched, searched[first])
+        place = undominated(
+            [searched[i] for i in may_be],
+            may_be.index(first),
+            lambda i: assessor.beats(designs[[may_be[i]]], designs[[first]]),
+            lambda i: expected.corrected[may_be[i]].promised[1],
+        )
+        best = may_be[place]
+        if best == first:
+            return points
+        # Only one point can be the choice of the rule.
+        points = [one.with_figures(is_economical=i == best) for i, one in enumerate(points)]
+        points[best] = points[best].with_figures(shortlisted=True)
+        return points
+
+    @property
+    def _is_economical(self) -> bool:
+        return not self.settings.is_paper and self.settings.prefer == "economical"
 
     def _is_over(self) -> bool:
         """Whether only necessary work should go on."""

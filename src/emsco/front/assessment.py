@@ -29,6 +29,25 @@ from emsco.scoring.walk import Walk
 
 # A difference is noise below this much coverage, accuracy and share of the cost of everything.
 _MARGINS = np.array([0.02, 0.01, 0.05])
+_CLOSE = 1e-5  # scores that may be equal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedDesign:
+    """A design that was judged row by row.
+
+    Attributes
+    ----------
+    point : ParetoPoint
+    found : Designs
+        The one design, over blocks.
+    shortfall : float
+        Most standard errors by which it is worse than the design it was compared with.
+    """
+
+    point: ParetoPoint
+    found: Designs
+    shortfall: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +148,45 @@ class Assessor:
         for few in batched(measured, 2 * workers.n_jobs):
             yield from workers.map(measure, few)
 
-    def at_once(self) -> ParetoPoint | None:
-        """Judge buying everything at once; None if a limit or its threshold forbids it."""
-        found = self.all_at_once
-        scores = self.evaluator.score(found)
-        if not scores.feasible[0] or self.evaluator.refused(found)[0]:
-            return None
-        design, outcomes = self._design(found), self._everything_outcomes
-        point = ParetoPoint.from_scores(design, scores, 0, per_row=self.evaluator.per_row)
-        return self._with_results(point, outcomes, Figures.of(outcomes, self.rows))
+    def may_be_good(self, points: Sequence[ParetoPoint], max_loss: float = 0.0) -> list[int]:
+        """Positions of points that may be as good as buying everything, by their scores alone.
+
+        If everything answers everyone, a point that rejects a row is at least one standard error
+        behind it, and loses that coverage; with `max_loss`, it may lose so much. Scores tell which
+        points do, where all rows count alike.
+        """
+        if not self.rows.count_alike or self.everything.values[0] < 1:
+            return list(range(len(points)))
+        lowest = 1 - max_loss - _CLOSE
+        return [i for i, point in enumerate(points) if point.coverage >= lowest]
+
+    def may_find_all_of(self, points: Sequence[ParetoPoint], deployed: ParetoPoint) -> list[int]:
+        """Positions of points that may find as much of every class as one of them.
+
+        Then they label as many rows correctly, which scores tell where all rows count alike.
+        """
+        if not self.rows.count_alike:
+            return list(range(len(points)))
+        lowest = sum(deployed.correct_exits) * (1 - _CLOSE)
+        return [i for i, point in enumerate(points) if sum(point.correct_exits) >= lowest]
+
+    def judged(self, designs: Designs, start: Figures) -> Iterator[JudgedDesign]:
+        """Score and judge designs within the limits, compared with the figures of `start`.
+
+        Designs with a threshold that is refused are left out.
+        """
+        if not len(designs):
+            return
+        scores = self.evaluator.score(designs)
+        may_be = scores.feasible & ~self.evaluator.refused(designs)
+        for i, outcomes in enumerate(self.walk.outcomes(designs)):
+            if not may_be[i]:
+                continue
+            design = self._design(designs[[i]])
+            point = ParetoPoint.from_scores(design, scores, i, per_row=self.evaluator.per_row)
+            figures = Figures.of(outcomes, self.rows)
+            point = self._with_results(point, outcomes, figures)
+            yield JudgedDesign(point, designs[[i]], figures.minus(start).shortfall)
 
     def nothing(self, threshold: float, label: int, share: float) -> ParetoPoint:
         """Assess the design that buys nothing: at threshold 0 all get one label.
@@ -156,6 +205,14 @@ class Assessor:
         design = Design.nothing(self.costs.names, threshold)
         point = ParetoPoint.from_scores(design, scores, 0, per_row=self.evaluator.per_row)
         return self._with_results(point, outcomes, Figures.of(outcomes, self.rows))
+
+    def figures_of(self, design: Designs) -> Figures:
+        """Measure the figures of one design over blocks, row by row."""
+        return Figures.of(next(self.walk.outcomes(design)), self.rows)
+
+    def beats(self, design: Designs, other: Designs) -> bool:
+        """Whether one design is better than another in coverage, accuracy or cost beyond noise."""
+        return self._beats(self.figures_of(design), self.figures_of(other))
 
     def _beats(self, figures: Figures, other: Figures) -> bool:
         margins = _MARGINS * (1.0, 1.0, self.costs.total)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from emsco._base.text import whole
 from emsco.errors import DeploymentWarning
+from emsco.front.economical import is_good_enough
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
+from emsco.front.references import Reference
 from emsco.scoring.by_class import ByClass
 from emsco.scoring.error_costs import ErrorCosts
 
@@ -63,7 +67,7 @@ def doubts_about(
             ),
         )
     if not point.is_informative:
-        return (_uninformative(front, by_class, name),)
+        return (_uninformative(point, by_class, references, name),)
     doubts = []
     # Name the class of which the smallest share is found, if that is less than half.
     rows, recall = by_class.rows, by_class.recall
@@ -151,8 +155,10 @@ def _when_it_pays(front: ParetoFront, costs: ErrorCosts, *, cheapest_label: bool
     return f"At about {times:.2g} times these costs of {what}, design {number} would pay."
 
 
-def _uninformative(front: ParetoFront, by_class: ByClass, name: str) -> DeploymentWarning:
-    commonest, *everything = front.references
+def _uninformative(
+    point: ParetoPoint, by_class: ByClass, references: Sequence[Reference], name: str
+) -> DeploymentWarning:
+    commonest, *everything = references
     # The accuracy of the point may be the balanced one, which no share of rows compares with.
     accuracy = by_class.accuracy
     # Of few labels, more may be correct by chance.
@@ -162,7 +168,7 @@ def _uninformative(front: ParetoFront, by_class: ByClass, name: str) -> Deployme
         f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
     is_possible = any(one.by_class.beats_commonest for one in everything)
-    if is_possible and front.economical().is_informative:
+    if is_possible and not (point.is_economical or is_good_enough(point)):
         return DeploymentWarning(f"{said}prefer 'economical' deploys one that is better.")
     either, can = ("hardly better", "hardly") if is_possible else ("no better either", "cannot")
     return DeploymentWarning(

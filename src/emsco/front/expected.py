@@ -12,7 +12,7 @@ on the rows outside, by the luck of the choice. That difference is taken off the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -25,7 +25,7 @@ from emsco._base.objectives import NORMAL, Estimate, Expected, balanced_length
 from emsco._base.typing import FloatArray, IntArray, Report, SingleArray
 from emsco._base.workers import slices
 from emsco.designs.population import Designs
-from emsco.front.economical import comparable, economical, gains_of
+from emsco.front.economical import TOLERANCES, TOLERATED, TOLERATED_OUTSIDE
 from emsco.front.pareto_front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.rules import (
@@ -36,6 +36,7 @@ from emsco.front.rules import (
     limits_in,
 )
 from emsco.scoring.by_class import ByClass
+from emsco.scoring.comparisons import Comparison
 from emsco.scoring.error_costs import ErrorCosts
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import knee_of
@@ -200,6 +201,23 @@ class BagFigures:
         chosen: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)
         return chosen
 
+    def behind_outside(self, chosen: IntArray, everything: int) -> FloatArray:
+        """How far the design chosen in each bag is behind another one on the rows outside.
+
+        Returns the mean differences of accuracy and of the recall of each class.
+        """
+        at = np.arange(self.bags.n_bags)
+        correct, answered = self._correct[:, 1], self._answered[:, 1]
+        rows = self.bags.rows_by_class()[:, 1].sum(axis=1)
+        right, given = correct[:, at, chosen].sum(axis=1), answered[:, at, chosen].sum()
+        all_right, all_given = (
+            correct[:, :, everything].sum(axis=1),
+            answered[:, :, everything].sum(),
+        )
+        accuracy = right.sum() / max(given, 1e-12) - all_right.sum() / max(all_given, 1e-12)
+        recall = (right - all_right) / np.maximum(rows, 1e-12)
+        return -np.array([accuracy, *recall], dtype=np.float64)
+
     def inside_by_class(self) -> tuple[SingleArray, SingleArray, SingleArray]:
         """Shares of all rows inside each bag that are correct, wrong and rejected, by true class.
 
@@ -238,12 +256,15 @@ class ChoiceRules:
         Of all features.
     everything : int or None
         Position of the design that buys everything at once among those of `figures`.
+    tolerated : float
+        Standard errors by which the economical design may be behind it.
     """
 
     figures: BagFigures
     sizes: IntArray
     total_cost: float
     everything: int | None = None
+    tolerated: float = TOLERATED
 
     def followed(self, front: ParetoFront, prefer: Preference | None) -> dict[int, IntArray]:
         """Return what rules choose in each bag, by the position of the point they choose here.
@@ -280,13 +301,11 @@ class ChoiceRules:
             deployed = front.prefer(prefer)
             # A rule that cannot be followed in bags must not lend its point another rule's luck.
             choices.pop(front.position(deployed), None)
-            known = comparable(front.points)
-            if prefer == "economical" and self.everything is not None and known:
-                errors = gains_of([front[i] for i in known])[1]
-                # Designs that nobody has compared with everything differ from it as others do.
-                every = np.repeat(np.median(errors, axis=1)[:, None], len(self.sizes), axis=1)
-                every[:, known] = errors
-                choices[front.position(deployed)] = self.economical(self.everything, every)
+            versus = deployed.versus_everything
+            if prefer == "economical" and self.everything is not None and versus is not None:
+                choices[front.position(deployed)] = self.economical(
+                    self.everything, _errors_of(versus), self.tolerated
+                )
             return choices
         limits, rule = limits_in(prefer), prefer.get("rule")
         if (
@@ -298,19 +317,26 @@ class ChoiceRules:
             choices[front.position(front.select(**prefer))] = chosen
         return choices
 
-    def economical(self, everything: int, errors: FloatArray) -> IntArray:
-        """Choose in each bag by the economical rule; `everything` is the position of its yardstick.
+    def economical(
+        self, everything: int, errors: FloatArray, tolerated: float = TOLERATED
+    ) -> IntArray:
+        """Choose the cheapest design in each bag that is as good as buying everything.
 
-        `errors` are those of the designs over all rows, as `emsco.front.economical` takes them.
+        As good means what `is_good_enough` does. `errors` has the standard errors of the
+        differences from everything in accuracy and in the recall of each class, of one design or of
+        each. Everything itself always passes.
         """
+        coverage, accuracy, cost = self._inside
+        good = coverage >= coverage[:, [everything]] - _TIE
+        good &= accuracy >= accuracy[:, [everything]] - tolerated * errors[0]
         correct, wrong, rejected = self.figures.inside_by_class()
-        answered, rows = correct + wrong, correct + wrong + rejected
-        coverage = answered.sum(axis=0)
-        accuracy = correct.sum(axis=0) / np.where(coverage > 0, coverage, 1)
-        found = (correct / np.where(rows > 0, rows, 1)).mean(axis=0)
-        figures = np.array([coverage, accuracy, found, self._inside[2]], dtype=np.float64)
-        beside = figures - figures[:, :, [everything]]
-        return economical(beside[:3], errors[:, None], beside[3], self.sizes, self.total_cost)
+        for k, error in enumerate(errors[1:]):
+            rows = (correct[k] + wrong[k] + rejected[k])[:, [everything]]
+            needed = correct[k][:, [everything]] - tolerated * error * rows
+            good &= correct[k] >= needed - _TIE
+        good[:, everything] = True
+        chosen: IntArray = np.where(good, cost, np.inf).argmin(axis=1)
+        return chosen
 
     def cheapest(self, costs: ErrorCosts, limits: Mapping[str, Any], by_class: ByClass) -> IntArray:
         """Choose the design with the lowest total within limits; the nearest to them if none is.
@@ -444,6 +470,43 @@ class OptimismCorrection:
     groups: IntArray | None = None
     money: ErrorCosts | None = None
 
+    def tolerance(
+        self,
+        points: Sequence[ParetoPoint],
+        designs: Designs,
+        others: Designs,
+        is_over: Callable[[], bool],
+    ) -> float:
+        """Find by how many standard errors the economical design may be behind everything.
+
+        The cheapest design that looks as good as everything is chosen in each bag. The tolerance is
+        the first of `TOLERANCES` that some point is within, and with which the choice is at most
+        `TOLERATED_OUTSIDE` behind on the rows outside, on average over the bags, in accuracy and in
+        the recall of each class. If there is none, it is `TOLERATED`. `points` and their `designs`
+        are those to choose from; `others` are as in `corrected`.
+        """
+        known = [(one.versus_everything, i) for i, one in enumerate(points)]
+        versus = [(one, i) for one, i in known if one is not None and one.values[0] >= -_TIE]
+        if not versus:
+            return TOLERATED
+        # Designs that nobody has compared with everything differ from it as the others do.
+        errors = np.array([_errors_of(one) for one, _ in versus]).T
+        usual = np.median(errors, axis=1)
+        coverage = self.evaluator.score(others).coverage
+        beside = others[1:][coverage[1:] >= coverage[0] - _TIE]
+        tried = Designs.concatenate([others[:1], designs[[i for _, i in versus]], beside])
+        figures, _, n_tried = self._bagged(tried, 1, None, is_over)
+        every = np.repeat(usual[:, None], n_tried, axis=1)
+        n_known = min(errors.shape[1], n_tried - 1)
+        every[:, 1 : 1 + n_known] = errors[:, :n_known]
+        rules = ChoiceRules(figures, sizes_of(tried[:n_tried]), self.total_cost)
+        lowest = min(one.behind for one, _ in versus)
+        for tolerated in TOLERANCES:
+            behind = figures.behind_outside(rules.economical(0, every, tolerated), 0)
+            if lowest <= tolerated and (behind <= TOLERATED_OUTSIDE * usual + _TIE).all():
+                return tolerated
+        return TOLERATED
+
     def corrected(
         self,
         front: ParetoFront,
@@ -452,6 +515,7 @@ class OptimismCorrection:
         prefer: Preference | None,
         report: Report | None = None,
         is_over: Callable[[], bool] | None = None,
+        tolerated: float = TOLERATED,
     ) -> ParetoFront:
         """Return a front with the expected figures of its points.
 
@@ -473,6 +537,8 @@ class OptimismCorrection:
             Called as ``report(done, total)``.
         is_over : callable, optional
             Tells when the time is over: then no more of the others are tried.
+        tolerated : float
+            Standard errors by which the economical design may be behind buying everything.
         """
         # Time and memory go with bags, rows and designs; the rest is left out.
         n_others = max(_FEWEST_DESIGNS, int(_WORK / (self._bags.n_bags * self._n_rows)))
@@ -495,6 +561,7 @@ class OptimismCorrection:
             sizes_of(tried[:n_tried]),
             self.total_cost,
             everything,
+            tolerated,
         )
         front = correct(front, rules.followed(front, prefer))
 
@@ -675,6 +742,11 @@ def _ratio_error(part: FloatArray, whole: FloatArray, groups: IntArray | None) -
     squares = of_part - 2 * ratio * float(part @ whole) + ratio**2 * float(whole @ whole)
     # Squares this small are rounding: there is no spread at all.
     return float(np.sqrt(squares)) / total if squares > _ROUNDING * of_part else 0.0
+
+
+def _errors_of(versus: Comparison) -> FloatArray:
+    """Standard errors of differences in accuracy and in the recall of each class."""
+    return np.array([versus.errors[1], *versus.errors[3 : 3 + versus.n_classes]])
 
 
 def _expected(

@@ -164,6 +164,9 @@ def _check_points(
     judged = sum(point.by_class is not None for point in points)
     if 0 < judged < len(points):
         fields.refuse("points", "judged by class all or none", f"{judged} results by class")
+    simplified = [i for i, point in enumerate(points) if point.is_simplified]
+    if len(simplified) > 1:
+        fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
     for kind, measured in (("scored", points), ("seen", evaluations)):
         # Designs were scored together, so that their figures can be compared.
         n_rows = sorted({one.n_rows for one in measured})

@@ -95,7 +95,7 @@ class PendingExpected:
         In the order of the search.
     nothing : sequence of ParetoPoint
         Points after these, which buy nothing.
-    designs, others, prefer
+    designs, others, prefer, tolerated
         As for `OptimismCorrection.corrected`.
     report, is_over
         The same, while a fit waits for the figures.
@@ -115,6 +115,7 @@ class PendingExpected:
     designs: Designs
     others: Designs
     prefer: Preference | None
+    tolerated: float
     report: Report | None = None
     is_over: Callable[[], bool] | None = None
     models: FrontModels | None = None
@@ -141,6 +142,7 @@ class PendingExpected:
                 self.prefer,
                 self.report,
                 self.is_over,
+                self.tolerated,
             )
             nothing = [
                 one.with_figures(expected=self.correction.of_nothing(one)) for one in self.nothing

@@ -270,13 +270,12 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
     def economical(self) -> ParetoPoint:
         """Return the cheapest point that answers everyone as well as buying everything does.
 
-        As well means better by three quarters of a standard error of the difference, in accuracy
-        and in the mean over the classes of the share found: the cheapest of many is partly lucky.
-        If no point is, less will do. If labels need a confidence that you have given, points are
-        compared with everything at that confidence, in coverage too. Of the points that cost at
-        most 1 % of everything more than the cheapest, it is the one with fewest stages and
-        features. If every point is worse, it is the one that loses least. A front built by hand
-        returns its knee. See `emsco.front.economical`.
+        As well means not behind in accuracy and in the shares of each class that are found and
+        mislabelled, by a tolerance of at most half a standard error that `fit` finds. If labels
+        need a confidence that you have given, points are compared with everything at that
+        confidence, in coverage too. Of the points that cost at most 1 % of everything more than the
+        cheapest, it is the one with fewest stages and features. If every point is worse, it is the
+        one that loses least. A front built by hand returns its knee. See `emsco.front.economical`.
         """
         return self._chosen("economical")
 
@@ -316,17 +315,14 @@ class ParetoFront(Tabular, Sequence[ParetoPoint]):
         """Return the one of some positions whose point a rule chooses, such as "knee".
 
         A point that buys nothing is chosen if there is no other. Also, "economical" prefers it to
-        one that is no better than the commonest class and says mostly the same, if buying
-        everything is no better either.
+        one that is no better than the commonest class, if buying everything is no better either.
         """
         candidates = self._for_rules(positions)
         points = [self.points[i] for i in candidates]
         chosen = candidates[choose(rule, points, self.costs, by_fitness=self.by_fitness)]
         if rule == "economical" and not self[chosen].is_informative:
             nothing = [i for i in positions if self[i].design.buys_nothing and self[i].coverage]
-            # With class weights, the commonest class need not be what models mostly say.
-            same = [i for i in nothing if self[i].said_most == self[chosen].said_most]
-            return next((i for i in same if is_good_enough(self[i])), chosen)
+            return next((i for i in nothing if is_good_enough(self[i])), chosen)
         return chosen
 
     def _for_rules(self, positions: Sequence[int]) -> list[int]:

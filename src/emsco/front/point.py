@@ -109,6 +109,10 @@ class ParetoPoint(Objectives):
         rejects below the confidence that was given.
     shortlisted : bool
         Whether the point stands for those that the scored rows cannot tell from it.
+    is_simplified : bool
+        Whether the economical design was simplified to it: it is as good within noise.
+    is_economical : bool
+        Whether the economical rule of the fit chose it.
     expected : Expected or None
         Coverage, accuracy, cost and the recall of each class to expect on new rows: the scored ones
         less what luck adds to a choice, each with a 95 % interval.
@@ -132,6 +136,8 @@ class ParetoPoint(Objectives):
     by_class: ByClass | None = None
     versus_everything: Comparison | None = None
     shortlisted: bool = True
+    is_simplified: bool = False
+    is_economical: bool = False
     expected: Expected | None = None
     stage_delays: tuple[float, ...] = ()
     rejected_exits: tuple[float, ...] = ()
@@ -218,6 +224,9 @@ class ParetoPoint(Objectives):
             metric=metric,
             **assessment,
             shortlisted=figures.flag("shortlisted"),
+            is_simplified=figures.flag("is_simplified"),
+            # Fronts of earlier versions do not say so.
+            is_economical="is_economical" in figures.values and figures.flag("is_economical"),
         )
 
     def with_figures(self, **changes: Any) -> Self:
@@ -279,12 +288,6 @@ class ParetoPoint(Objectives):
         if self.design.buys_nothing:
             return False
         return self.by_class is None or self.by_class.beats_commonest
-
-    @property
-    def said_most(self) -> object:
-        """The label that most rows get; None if nobody has counted the classes."""
-        by_class = self.by_class
-        return None if by_class is None else by_class.labels[int(by_class.given.argmax())]
 
     @property
     def rejects_everyone(self) -> bool:
@@ -482,6 +485,8 @@ class ParetoPoint(Objectives):
             "by_class": None if self.by_class is None else self.by_class.to_lists(),
             "versus_everything": None if versus is None else versus.to_dict(),
             "shortlisted": self.shortlisted,
+            "is_simplified": self.is_simplified,
+            "is_economical": self.is_economical,
             "expected": None if self.expected is None else self.expected.to_lists(),
             **({"rejected_exits": list(self.rejected_exits)} if self.rejected_exits else {}),
         }

@@ -27,7 +27,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.labels import of_labels
 from emsco.designs.population import Designs
 from emsco.errors import NoSuchDesign, ParameterError
-from emsco.front.economical import comparable, economical_of, why_economical
+from emsco.front.economical import economical_of, why_economical
 from emsco.front.point import ParetoPoint
 from emsco.scoring.error_costs import ErrorCosts, plain_costs
 from emsco.scoring.pareto import aggregates, knee_of, longest_first
@@ -58,7 +58,7 @@ def choose(
     columns = np.array([(p.coverage, p.accuracy, p.cost) for p in points]).T.copy()
     coverage, accuracy, cost = columns[0], columns[1], columns[2]
     # Without the comparison there is nothing to be economical about: the knee, below.
-    if rule == "economical" and comparable(points):
+    if rule == "economical" and any(point.versus_everything is not None for point in points):
         return economical_of(points, costs.total)
     if rule == "accurate":
         # Equal accuracy goes to the cheaper point.

@@ -8,7 +8,6 @@ about the same rows are compared row by row, so what both get right or wrong can
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +21,7 @@ from emsco.scoring.outcomes import Outcomes
 from emsco.scoring.rows import ScoredRows
 
 _BETTER = np.array([1.0, 1.0, -1.0])  # more coverage and accuracy, less cost
+_ROUNDING = 1e-12  # a difference below is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,34 @@ class Comparison:
         return (len(self.values) - 3) // 2
 
     @property
-    def mean_found(self) -> tuple[float, float]:
-        """Difference in the mean over the classes of the share found, and its standard error.
+    def _gains(self) -> tuple[FloatArray, FloatArray]:
+        """Differences of which more is better, and their errors: of wrong labels, fewer are."""
+        kept = np.arange(len(self.values)) != 2  # cost is no gain
+        signs = np.where(np.arange(len(self.values)) < 3 + self.n_classes, 1.0, -1.0)
+        return (signs * self.values)[kept], np.array(self.errors)[kept]
 
-        A row influences only the share of its own class, so squared errors add up.
+    @property
+    def behind(self) -> float:
+        """Most standard errors by which the first decisions are worse in anything but cost.
+
+        Coverage, accuracy and the recall of every class count, and so does the share of every
+        class that gets a wrong label; figures that are the same row by row do not. Below 0, the
+        first decisions are ahead in all. Infinite where they are behind, or not, for sure.
         """
-        n, found = self.n_classes, slice(3, 3 + self.n_classes)
-        return sum(self.values[found]) / n, math.hypot(*self.errors[found]) / n
+        gains, errors = self._gains
+        gains = np.where(abs(gains) <= _ROUNDING, 0.0, gains)
+        for_sure = np.where(gains < 0, np.inf, -np.inf)
+        return float(np.divide(-gains, errors, out=for_sure, where=errors > 0).max())
+
+    @property
+    def shortfall(self) -> float:
+        """The same; 0 if nothing is behind."""
+        return max(0.0, self.behind)
+
+    @property
+    def loss(self) -> float:
+        """Largest amount by which the first decisions are worse in anything but cost."""
+        return max(0.0, float(-self._gains[0].min()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

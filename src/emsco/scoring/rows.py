@@ -87,3 +87,9 @@ class ScoredRows:
     def own_weights(self) -> FloatArray | None:
         """Weights of the rows; None if all are 1, so that figures are counts."""
         return self.weights if self.have_weights or not self.are_once else None
+
+    @cached_property
+    def count_alike(self) -> bool:
+        """Whether all rows are scored as often, and none has a weight of its own."""
+        often = np.bincount(self.rows)
+        return not self.have_weights and bool((often == often[0]).all())

@@ -122,6 +122,7 @@ def test_the_page_has_what_row_by_row_assessment_found(run):
     assert data["shortlist"] in (front.shortlist(), None)
     useless = [i for i, point in enumerate(front) if not point.is_informative]
     assert data["uninformative"] == useless
+    assert data["simplified"] == [i for i, point in enumerate(front) if point.is_simplified]
     assert len(data["classes"]["scored"]["counts"]) == len(front)
 
 

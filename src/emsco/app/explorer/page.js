@@ -145,6 +145,7 @@ function drawDesign() {
     CERTIFIED.has(chosen) && "certified",
     chosen === state.best && (hasErrorCosts() ? "lowest total" : "chosen by your limits"),
     HAS_SHORTLIST && SHORTLIST.has(chosen) && "on the shortlist",
+    SIMPLIFIED.has(chosen) && "simplified",
     UNINFORMATIVE.has(chosen) && NO_BETTER,
     !isWithin(chosen, state.limits) && OUTSIDE,
     `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
@@ -240,6 +241,9 @@ function drawAbout(design) {
     : [needed, leastOf(shared)];
   const others = DATA.tied[design] - 1;
   const facts = [
+    ...(SIMPLIFIED.has(design)
+      ? [["Simplified", "simpler than the designs of the front, and not worse beyond noise"]]
+      : []),
     threshold,
     ["Other designs with the same scored figures", others ? number(others) : "none"],
     ...DATA.facts,
@@ -424,7 +428,7 @@ function lead() {
   return N === 1
     ? `One design, scored on ${rows}. ${proof}`
     : `${designsOf(N_EVERY)}, scored on ${rows}. No design beats another in cost, ${DATA.metric} and ` +
-        `coverage at once. ${proof}`;
+        `coverage at once${SIMPLIFIED.size ? "; a simplified one may be beaten by a little" : ""}. ${proof}`;
 }
 
 function fit() {

@@ -225,6 +225,7 @@ def _assessed(front: ParetoFront, deployed: int | None) -> dict[str, Any]:
     return {
         "shortlist": shortlist if 0 < len(shortlist) < len(front) else None,
         "uninformative": [i for i, point in enumerate(front) if not point.is_informative],
+        "simplified": [i for i, point in enumerate(front) if point.is_simplified],
         "commonest": repr(commonest),
         "references": {
             "scored": _marks(front.references, front.metric),

@@ -23,6 +23,7 @@ const SORTED = Object.fromEntries(
 const SHORTLIST = new Set(DATA.shortlist ?? ALL);
 const HAS_SHORTLIST = DATA.shortlist !== null;
 const UNINFORMATIVE = new Set(DATA.uninformative);
+const SIMPLIFIED = new Set(DATA.simplified);
 const REFERENCES = DATA.references.scored;
 const NO_BETTER = `no better than always answering ${DATA.commonest}`;
 
