@@ -125,7 +125,8 @@ class ColumnCode:
             return inputs + marks
         is_truth = self.kind == "truth"
         if not (number in (0.0, 1.0) if is_truth else abs(number) <= LARGEST):
-            rule = "true or false" if is_truth else f"a number of at most {LARGEST:g} in size"
+            rule = "a number" if math.isnan(number) else f"at most {LARGEST:g} in size"
+            rule = "true or false" if is_truth else rule
             raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")
         return [number, *marks]
 
