@@ -103,18 +103,6 @@ class ModelBank:
         of_reads: FloatArray = numbers[place.reshape(-1)]
         return of_reads
 
-    def adopt(self, subsets: BoolArray, kept: FloatArray) -> None:
-        """Take over the models of another bank, to fit them here no more.
-
-        The other bank must have the same training rows, and an engine that keeps weights:
-        outcomes depend on the scored rows.
-        """
-        words = words_of_subsets(subsets)
-        for part in slices(len(subsets), self.capacity):
-            with self._slots.claim(words[part]) as claim:
-                self._make_room()
-                self._numbers[claim.new_slots] = kept[part][claim.new_places]
-
     def answers(self, subsets: BoolArray, rows: Any, scored: Sequence[IntArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split.
 
